@@ -1,0 +1,3 @@
+module aitk
+
+go 1.26

@@ -1,0 +1,52 @@
+package plan
+
+// Report holds the figures of a plan as the planner and the event simulator found them; views show it, nothing runs by it.
+type Report struct {
+	Fits                bool
+	BudgetBytes         int64 // device budget; -1: none
+	PeakBytes           int64 // most live device bytes at one instruction, all programs
+	HostPeakBytes       int64
+	BoundBytes          int64 // certified lower bound of the device peak at any cost
+	NaiveBytes          int64 // every buffer of its own
+	SavedBytes          int64 // alive between forward and backward, without parameters, optimizer state and inputs
+	MinimumBudgetBytes  int64 // smallest arena that the planner can do
+	UnlimitedArenaBytes int64
+	StepPicos           int64 // predicted, event simulator
+	UnlimitedStepPicos  int64
+	OverheadBoundPPM    int64 // certified lower bound of the overhead, parts per million
+	RecomputedNodes     int64
+	RecomputedFLOPs     int64
+	RecomputedPicos     int64
+	TotalFLOPs          int64
+	SwapOutBytes        int64
+	SwapInBytes         int64
+	StallPicos          int64
+	Phases              []PhasePeak
+	Decisions           []Decision
+}
+
+// PhasePeak is the device peak within a phase of the step program.
+type PhasePeak struct {
+	Name      string
+	PeakBytes int64
+	At        int32      // instruction of program step
+	Alive     []BufferID // largest first
+}
+
+// Decision says what became of a value that is idle between forward and backward, and why.
+type Decision struct {
+	Symbol SymbolID
+	What   string // kept | recomputed | swapped
+	At     int32  // instruction of the recompute or of the swap-in; -1
+	Why    string
+}
+
+// Category totals and the like are worked out by the views.
+
+// Overhead is StepPicos over UnlimitedStepPicos less one.
+func (r *Report) Overhead() float64 {
+	if r.UnlimitedStepPicos == 0 {
+		return 0
+	}
+	return float64(r.StepPicos)/float64(r.UnlimitedStepPicos) - 1
+}
