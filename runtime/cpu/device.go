@@ -1,0 +1,6 @@
+package cpu
+
+// Device is a processor.
+type Device struct {
+	pool *pool
+}
