@@ -6,3 +6,21 @@ import "aitk/ir"
 
 // Vocabulary is what readers of text and plan files accept.
 func Vocabulary() ir.Vocabulary { return ir.NewVocabulary(All()) }
+
+// All lists the zero value of every op, family by family.
+func All() []ir.Op {
+	return []ir.Op{
+		// matmul, conv, pool
+		MatMul{}, Conv{}, ConvGradInput{}, ConvGradWeight{},
+		MaxPool{}, MaxPoolGrad{}, AvgPool{}, AvgPoolGrad{},
+		// softmax, norm, loss, dropout
+		Softmax{}, SoftmaxGrad{}, LogSoftmax{}, LogSoftmaxGrad{},
+		LayerNorm{}, LayerNormGrad{}, RMSNorm{}, RMSNormGrad{},
+		BatchNorm{}, BatchNormGrad{}, BatchNormInference{}, BatchNormInferenceGrad{}, MovingAverage{},
+		SoftmaxCrossEntropy{}, SoftmaxCrossEntropyGrad{},
+		Dropout{},
+		// optimizer, swap
+		SGD{}, Adam{}, SumSquares{}, AllFinite{},
+		SwapOut{}, SwapWait{}, SwapIn{},
+	}
+}
