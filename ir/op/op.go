@@ -10,6 +10,19 @@ func Vocabulary() ir.Vocabulary { return ir.NewVocabulary(All()) }
 // All lists the zero value of every op, family by family.
 func All() []ir.Op {
 	return []ir.Op{
+		// element by element
+		Neg{}, Abs{}, Sign{}, Floor{}, Ceil{}, Round{}, Exp{}, Log{}, Sqrt{}, Rsqrt{}, Reciprocal{}, Sin{}, Cos{},
+		Tanh{}, TanhGrad{}, Erf{}, Sigmoid{}, SigmoidGrad{}, Relu{}, ReluGrad{}, Softplus{}, Gelu{}, GeluGrad{}, LeakyRelu{}, Clip{},
+		Cast{}, Not{}, IsNaN{}, IsInf{},
+		// two operands that broadcast
+		Add{}, Sub{}, Mul{}, Div{}, Pow{}, Max{}, Min{}, Mod{},
+		Equal{}, Less{}, LessEqual{}, And{}, Or{}, Xor{}, Where{},
+		// shape
+		Reshape{}, Transpose{}, Expand{}, Concat{}, Slice{}, Unslice{}, Pad{}, Fill{}, Iota{}, Trilu{}, CumSum{},
+		// index
+		Gather{}, ScatterAdd{}, GatherElements{}, ScatterElements{}, GatherND{}, ScatterND{}, GatherNDGrad{}, ArgMax{},
+		// reduce
+		ReduceSum{}, ReduceMean{}, ReduceProd{}, ReduceMax{}, ReduceMin{},
 		// matmul, conv, pool
 		MatMul{}, Conv{}, ConvGradInput{}, ConvGradWeight{},
 		MaxPool{}, MaxPoolGrad{}, AvgPool{}, AvgPoolGrad{},
