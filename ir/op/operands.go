@@ -7,22 +7,22 @@ import (
 	"aitk/ir"
 )
 
-// wantOperands checks the operand count; names are the operands in order, for the message.
+// wantOperands is operands with the operands' names, in order, for the message.
 func wantOperands(in []ir.Type, names ...string) error {
-	if len(in) == len(names) {
-		return nil
+	if len(in) != len(names) {
+		return fmt.Errorf("takes %s (%s), got %d", plural(len(names), "operand"), strings.Join(names, ", "), len(in))
 	}
-	return fmt.Errorf("needs %d operands (%s), got %d", len(names), strings.Join(names, ", "), len(in))
+	return anyOperands(in)
 }
 
 // wantFloats checks that the operands at the given positions are float tensors of one dtype.
 func wantFloats(in []ir.Type, at ...int) error {
 	for _, i := range at {
-		if !in[i].DType.IsFloat() {
-			return fmt.Errorf("operand %d must be a float tensor, got %v", i, in[i])
+		if err := wantFloat(in, i); err != nil {
+			return err
 		}
-		if first := in[at[0]]; in[i].DType != first.DType {
-			return fmt.Errorf("operands %d and %d differ in dtype: %v and %v", at[0], i, first, in[i])
+		if err := wantSame(in, at[0], i); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -44,7 +44,7 @@ func wantScalar(in []ir.Type, i int, name string, d ir.DType) error {
 	return fmt.Errorf("%s must be %v, got %v", name, ir.T(d), in[i])
 }
 
-// wantAxis checks that axis names one of rank axes; negative axes are the importer's to resolve.
+// wantAxis checks that axis is one of a tensor of this rank, counted from the front; negative axes are the importer's to resolve.
 func wantAxis(axis int64, rank int) error {
 	if axis < 0 || axis >= int64(rank) {
 		return fmt.Errorf("axis %d is outside rank %d", axis, rank)

@@ -16,8 +16,8 @@ type SwapOut struct{ To ir.Space }
 
 // Infer gives x's type in space To.
 func (o SwapOut) Infer(in []ir.Type) ([]ir.Type, error) {
-	if err := wantOperands(in, "x"); err != nil {
-		return nil, err
+	if len(in) != 1 {
+		return nil, fmt.Errorf("takes 1 operand (x), got %d", len(in))
 	}
 	if in[0].Space != ir.Device {
 		return nil, fmt.Errorf("x must lie on the device, got %v", in[0])
@@ -37,8 +37,8 @@ type SwapWait struct{}
 
 // Infer gives no output.
 func (SwapWait) Infer(in []ir.Type) ([]ir.Type, error) {
-	if err := wantOperands(in, "x", "host"); err != nil {
-		return nil, err
+	if len(in) != 2 {
+		return nil, fmt.Errorf("takes 2 operands (x, host), got %d", len(in))
 	}
 	back := in[1]
 	back.Space = ir.Device
@@ -55,8 +55,8 @@ type SwapIn struct{}
 
 // Infer gives the device type.
 func (SwapIn) Infer(in []ir.Type) ([]ir.Type, error) {
-	if err := wantOperands(in, "host"); err != nil {
-		return nil, err
+	if len(in) != 1 {
+		return nil, fmt.Errorf("takes 1 operand (host), got %d", len(in))
 	}
 	t := in[0]
 	if t.Space == ir.Device {
