@@ -5,11 +5,21 @@
 // Meaning. A *symbol* is the content of one stored value: everything that views the same bytes, and every copy and recompute of them,
 // carries the same symbol. A Buffer is a stretch of an arena that holds one symbol while it is live. An instruction reads and writes
 // Refs; a read is right only if every byte of the Ref was last written as that part of the buffer's symbol and the write happened
-// before. Programs run one at a time, to completion; between them the parameters lie where Entry and Exit say. Instructions of one
-// lane run in order; lanes run side by side and are ordered by Waits alone.
+// before. Programs run one at a time; between them the parameters lie where Entry and Exit say. Instructions of one lane run in
+// order; lanes run side by side and are ordered by Waits alone. Before a different program starts, every lane has finished. Between two
+// runs in a row of one Repeat program nothing but lane order and Waits with Back 1 is promised; the caller writes inputs and reads
+// results while no instruction that touches them is under way.
+//
+// A buffer of category staging may hold any stretch of its symbol; every other buffer holds it from its first byte. Buffers of a space
+// without an arena (disk: a region of its own for each parameter) share no bytes with any other. A parameter's storage holds its
+// content while program init runs; later only if the parameter is not Mutable.
 package plan
 
-import "aitk/ir"
+import (
+	"strconv"
+
+	"aitk/ir"
+)
 
 // BufferID indexes Plan.Buffers; SymbolID indexes Plan.Symbols.
 type (
@@ -19,6 +29,9 @@ type (
 
 // NoBuffer is the absent buffer.
 const NoBuffer BufferID = -1
+
+// NoSymbol is what scratch holds.
+const NoSymbol SymbolID = -1
 
 // Lane is one queue of work that runs in order.
 type Lane uint8
@@ -36,7 +49,7 @@ const (
 
 var laneNames = [NumLanes]string{"compute", "h2d", "d2h", "host", "read", "write"}
 
-func (l Lane) String() string { return laneNames[l] }
+func (l Lane) String() string { return nameOf(laneNames[:], uint8(l)) }
 
 // Category says what a buffer is for, in views.
 type Category uint8
@@ -57,7 +70,14 @@ const (
 
 var categoryNames = [NumCategories]string{"parameter", "optimizer-state", "gradient", "activation", "temporary", "input", "statistic", "constant", "staging"}
 
-func (c Category) String() string { return categoryNames[c] }
+func (c Category) String() string { return nameOf(categoryNames[:], uint8(c)) }
+
+func nameOf(names []string, i uint8) string {
+	if int(i) < len(names) {
+		return names[i]
+	}
+	return "unknown(" + strconv.Itoa(int(i)) + ")"
+}
 
 // Arena is one allocation in one space.
 type Arena struct {
@@ -130,7 +150,7 @@ const (
 
 var copyKindNames = [NumCopyKinds]string{"swap-out", "swap-in", "load", "save"}
 
-func (k CopyKind) String() string { return copyKindNames[k] }
+func (k CopyKind) String() string { return nameOf(copyKindNames[:], uint8(k)) }
 
 // Copy moves bytes between spaces; Dst and Src have equal sizes.
 type Copy struct {
