@@ -28,8 +28,42 @@ func (o ConvGradInput) Infer(in []ir.Type) ([]ir.Type, error) {
 	return inferConvGrad(o.conv(), in, o.Shape, in[0].Shape, o.Shape)
 }
 
-// NoGradReason says why gradients stop here.
-func (ConvGradInput) NoGradReason() string { return noSecond }
+// Eval gives each dy to the cells of x that it came from, as much as w says.
+func (o ConvGradInput) Eval(in, out []ir.Tensor) {
+	w, dy, x := in[0].F, in[1].F, out[0].F
+	o.conv().convLoop(o.Shape, in[0].Type.Shape, in[1].Type.Shape, func(xi, wi, yi int64) { x[xi] += w[wi] * dy[yi] })
+}
+
+// Grad: the op is linear in both operands, and its adjoints are the convolution and the weight gradient.
+func (o ConvGradInput) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value {
+	w, dy, g := n.In[0], n.In[1], dOut[0]
+	return []*ir.Value{b.Add(o.conv().gradWeight(w.Type.Shape), g, dy), b.Add(o.conv(), g, w)}
+}
+
+// Cost counts the products of the convolution.
+func (o ConvGradInput) Cost(in, out []ir.Type) ir.Work {
+	work := moved(in, out)
+	work.FLOPs = o.conv().flops(in[0].Shape, in[1].Shape)
+	return work
+}
+
+// Samples are convCases and the ways to be wrong.
+func (ConvGradInput) Samples() []ir.Sample {
+	var all []ir.Sample
+	for i, c := range convCases() {
+		all = append(all, good(c.conv.gradInput(c.x), sampleFloats(uint64(i), ir.F32, c.w...), convSampleDY(uint64(100+i), ir.F32, c.conv, c.x, c.w)))
+	}
+	c := convCases()[1]
+	g := c.conv.gradInput(c.x)
+	w, dy := ir.T(ir.F32, c.w...), ir.T(ir.F32, 1, 3, 2, 2)
+	return append(all,
+		good(g, sampleFloats(50, ir.BF16, c.w...), convSampleDY(51, ir.BF16, c.conv, c.x, c.w)),
+		bad(g, "dy must have shape [1,3,2,2]", w, ir.T(ir.F32, 1, 3, 2, 3)),
+		bad(g, "the convolution whose gradient this is", ir.T(ir.F32, 3, 3, 3, 2), dy),
+		bad(c.conv.gradInput(ir.Shape{1, 2, -6, 7}), "negative or too large", w, dy),
+		bad(g, "takes 2 operands (w, dy)", w),
+	)
+}
 
 // ConvGradWeight is the gradient of Conv to w.
 //
@@ -53,8 +87,50 @@ func (o ConvGradWeight) Infer(in []ir.Type) ([]ir.Type, error) {
 	return inferConvGrad(o.conv(), in, in[0].Shape, o.Shape, o.Shape)
 }
 
-// NoGradReason says why gradients stop here.
-func (ConvGradWeight) NoGradReason() string { return noSecond }
+// Eval gives each product of x and dy to the element of w that brought them together.
+func (o ConvGradWeight) Eval(in, out []ir.Tensor) {
+	x, dy, w := in[0].F, in[1].F, out[0].F
+	o.conv().convLoop(in[0].Type.Shape, o.Shape, in[1].Type.Shape, func(xi, wi, yi int64) { w[wi] += x[xi] * dy[yi] })
+}
+
+// Grad: the op is linear in both operands, and its adjoints are the input gradient and the convolution.
+func (o ConvGradWeight) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value {
+	x, dy, g := n.In[0], n.In[1], dOut[0]
+	return []*ir.Value{b.Add(o.conv().gradInput(x.Type.Shape), g, dy), b.Add(o.conv(), x, g)}
+}
+
+// Cost counts the products of the convolution.
+func (o ConvGradWeight) Cost(in, out []ir.Type) ir.Work {
+	work := moved(in, out)
+	work.FLOPs = o.conv().flops(out[0].Shape, in[1].Shape)
+	return work
+}
+
+// Samples are convCases and the ways to be wrong.
+func (ConvGradWeight) Samples() []ir.Sample {
+	var all []ir.Sample
+	for i, c := range convCases() {
+		all = append(all, good(c.conv.gradWeight(c.w), sampleFloats(uint64(i), ir.F32, c.x...), convSampleDY(uint64(100+i), ir.F32, c.conv, c.x, c.w)))
+	}
+	c := convCases()[1]
+	g := c.conv.gradWeight(c.w)
+	x := ir.T(ir.F32, c.x...)
+	return append(all,
+		good(g, sampleFloats(50, ir.BF16, c.x...), convSampleDY(51, ir.BF16, c.conv, c.x, c.w)),
+		bad(g, "dy must have shape [1,3,2,2]", x, ir.T(ir.F32, 2, 3, 2, 2)),
+		bad(c.conv.gradWeight(ir.Shape{3, 2, 9, 2}), "the convolution whose gradient this is", x, ir.T(ir.F32, 1, 3, 2, 2)),
+		bad(g, "takes 2 operands (x, dy)", x),
+	)
+}
+
+// convSampleDY is a sample of what c makes of x and w.
+func convSampleDY(seed uint64, d ir.DType, c Conv, x, w ir.Shape) ir.Tensor {
+	y, err := c.shape(x, w)
+	if err != nil {
+		panic(ir.Bugf("sample convolution: %v", err))
+	}
+	return sampleFloats(seed, d, y...)
+}
 
 // noSecond is why gradient ops have no gradient of their own.
 const noSecond = "second derivatives are not supported"

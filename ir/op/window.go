@@ -55,3 +55,37 @@ func (w window) poolShape(x ir.Shape) (ir.Shape, error) {
 	out := append(x[:2].Clone(), spatial...)
 	return out, out.Check()
 }
+
+// tap is one cell of the kernel over one cell of the input, both as row-major positions among the spatial axes.
+type tap struct{ kernel, in int64 }
+
+// taps gives, for each output position in row-major order, the taps that fall inside the input, in row-major order of the kernel.
+func (w window) taps(in, out []int64) [][]tap {
+	all := make([][]tap, ir.Shape(out).Elems())
+	cells := ir.Shape(w.kernel).Elems()
+	at, k := make([]int64, len(out)), make([]int64, len(out))
+	for p := range all {
+		unravel(at, int64(p), out)
+		for c := range cells {
+			unravel(k, c, w.kernel)
+			pos, inside := int64(0), true
+			for i := range at {
+				x := at[i]*w.strides[i] + k[i]*w.dilations[i] - w.pads[i]
+				inside = inside && x >= 0 && x < in[i]
+				pos = pos*in[i] + x
+			}
+			if inside {
+				all[p] = append(all[p], tap{c, pos})
+			}
+		}
+	}
+	return all
+}
+
+// unravel writes the coordinates of row-major position p in extents.
+func unravel(at []int64, p int64, extents []int64) {
+	for i := len(extents) - 1; i >= 0; i-- {
+		at[i] = p % extents[i]
+		p /= extents[i]
+	}
+}
