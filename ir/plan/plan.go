@@ -95,7 +95,8 @@ type Symbol struct {
 	Bytes   int64
 }
 
-// Span is a stretch of one program's instructions, half-open, during which a buffer is live.
+// Span is a stretch of one program's instructions, half-open, during which a buffer is live. It is empty only for an operand that the
+// program's first instruction writes over.
 type Span struct {
 	Program    int32
 	Start, End int32
