@@ -13,6 +13,7 @@ import (
 func families() []func(*builder) (runtime.Kernel, error) {
 	return []func(*builder) (runtime.Kernel, error){
 		unaryKernel,
+		matmulKernel,
 	}
 }
 

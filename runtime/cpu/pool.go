@@ -15,7 +15,7 @@ const blockElems = 512
 // numBlocks is how many blocks a body may use at once.
 const numBlocks = 8
 
-// panelElems is the extent of each of a worker's two packing panels.
+// panelElems is the extent of each of a worker's two packing panels and of its tile of sums.
 const panelElems = 1 << 14
 
 // worker is what a tile runs on: temporaries of fixed size that no other tile touches meanwhile.
@@ -24,6 +24,7 @@ type worker struct {
 	ints   [numBlocks * blockElems]int64
 	panelA [panelElems]float64
 	panelB [panelElems]float64
+	tile   [panelElems]float64
 	parked atomic.Bool
 	wake   chan struct{}
 }
