@@ -81,7 +81,7 @@ func (s Shape) elems() (int64, bool) {
 			return 0, false
 		case d == 0:
 			zero = true
-		case n > math.MaxInt64/16/d: // 16: room for the bits of the widest type
+		case n > math.MaxInt64/64/d: // 64: room for the bits of the widest type
 			return 0, false
 		default:
 			n *= d
