@@ -6,6 +6,10 @@
 // op t. A plan adds *recomputes* (op j runs again inside stage t > j, before op t; the recomputes of a stage run in op order) and
 // *swaps*. Every set of recomputes is dependency-valid, because all ancestors of j were computed before stage t; a use is served by the
 // latest run of the value's op at or before it, and each run lives until the last use that it serves.
+//
+// Persistent values (weights, moments, statistics) have a cyclic life: they lie in one place all round the step, on the device or, if their home is the
+// host, in the host arena. A persistent value that Becomes another is overwritten in that place by the op that defines the other; where the op reads the old
+// content and cannot write over it, or the old content is read later, both have bytes until the end of the step, and the caller copies.
 package memory
 
 // Problem is one program's order, storages and device. Slices are indexed by position; nothing is changed by the solver.
@@ -23,15 +27,18 @@ type Op struct {
 	ScratchBytes int64   // live at this op only
 	In           []int32 // values read, without duplicates
 	Out          []int32 // values defined; they live from here
-	Over         []Over  // outputs that may take an operand's bytes where the operand dies here
+	Over         []Over  // outputs that may take an operand's bytes where the operand dies here, tried in this order
 	Once         bool    // stateful: must not run again
 	LastRerun    int32   // a recompute of this op is legal only in stages <= LastRerun (the update of a parameter that it reads); len(Ops) if there is no limit
 }
 
-// Over says that output Out may be written over operand In (same bytes) if In has no later use.
+// Over says that output Out may be written over operand In: Out takes In's bytes if no later event reads this content of In, it is not the
+// content that an Exit leaves behind, Out is not larger, and neither is part of an earlier pair taken at the op. A persistent In is only ever
+// overwritten by its Becomes, which comes before all other pairs.
 type Over struct{ Out, In int32 }
 
-// Value is a storage.
+// Value is a storage. A value with Def -1 that is not Persistent is an input of the run: on the device when the step starts, free
+// after its last use (one that nothing reads takes no bytes), never recomputed. A value that nothing reads lives at its own op only.
 type Value struct {
 	Bytes      int64
 	Def        int32 // the op that defines it; -1: it is there when the step starts
@@ -39,31 +46,37 @@ type Value struct {
 	Becomes    int32 // persistent: value that holds the new content at the end and must take the same place; -1: unchanged
 	Exit       bool  // must be alive when the step ends (results, new contents)
 	NoSwap     bool  // never swapped (tiny, or not addressable by the host)
-	HostHome   bool  // persistent: lies in the host arena between steps, decided elsewhere (other programs of the plan)
+	OnHost     bool  // input: the host holds the content anyway, so that swapping it needs no copy out
+	HostHome   bool  // persistent, read only with HomeFixed: lies in the host arena between steps, decided elsewhere (other programs of the plan)
 	HomeFixed  bool  // persistent: HostHome is not for the solver to choose
 }
 
-// Lanes describes copying. Rates are bytes per second.
+// Lanes describes copying. Rates are bytes per second. A copy keeps its lane busy for the latency and for its bytes at the lane's rate.
 type Lanes struct {
 	D2HBytesPerSec, H2DBytesPerSec int64
 	LatencyPicos                   int64
-	DuplexPermille                 int64 // rate of each lane while both are busy, of 1000
+	DuplexPermille                 int64 // rate of each lane while both are busy, of 1000; 0 means 1000
 	HostBudgetBytes                int64 // < 0: no limit
 }
 
 // Recompute runs op Op again in stage Stage, that is just before op Stage.
 type Recompute struct{ Stage, Op int32 }
 
-// Swap takes a value off the device for one gap.
+// Swap takes a value off the device for one gap between two uses. Positions are stages.
 //
-// Copies are issued in the order of the list positions: out after op After has run (its last use before the gap), in before op Before
-// runs. The device bytes are free from before op Free (the compute lane waits there for the copy out) to before op Before. Write is false where
-// the host holds the content already. For a persistent value whose home is the host the gap that crosses the end of the step has After = its last use and
-// Before = its first use of the next step; Wraps is true.
+// The copy out is issued after op After (in whose stage the last use before the gap lies), the copy in before stage Before, that is before
+// its recomputes. The device bytes are free from the beginning of stage Free (the compute lane waits there for the copy out) to the beginning of
+// stage Before; After < Free <= Before <= Use. Copies out issued in one place go in the order of Free, then Value; copies in
+// in the order of Use, then Value; bytes are freed before copies in are issued. Write is false where the host holds the content already:
+// unchanged persistent values, inputs that are OnHost, values written by an earlier swap of this step.
+//
+// A persistent value that is used and whose home is the host has one swap with Wraps set, for the gap that crosses the end of the step: After
+// is the stage of the last use of it, or of its Becomes, which is then written; Before is where the next step (and this one) loads it,
+// Use its first use; Free is at most len(Ops), which means the end of the step.
 type Swap struct {
 	Value               int32
 	After, Free, Before int32
-	Use                 int32 // the op that first uses it again: compute waits for the copy in here
+	Use                 int32 // the stage that first uses it again: compute waits there, before the event that reads it, for the copy in
 	Write               bool
 	Wraps               bool
 }
@@ -72,7 +85,7 @@ type Swap struct {
 type Solution struct {
 	Recomputes    []Recompute // sorted by stage, then op; a later recompute of one op replaces the earlier run
 	Swaps         []Swap      // sorted by After, Value
-	HostHome      []bool      // by value: persistent values that live on the host between steps
+	HostHome      []bool      // by value: persistent values that live on the host between steps; nil: none
 	PeakBytes     int64       // live device bytes
 	HostPeakBytes int64
 	StepPicos     int64 // compute + stalls by the lane simulation
