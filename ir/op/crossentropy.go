@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"math"
 
 	"aitk/ir"
 )
@@ -60,11 +61,122 @@ func (o SoftmaxCrossEntropy) check(in []ir.Type) error {
 	return nil
 }
 
+// kept tells whether a label counts.
+func (o SoftmaxCrossEntropy) kept(label int64) bool {
+	return !o.HasIgnore || label != o.IgnoreIndex
+}
+
+// BadLabel is the error of a label outside the classes. element is its row-major position in target, whose shape is given.
+func BadLabel(label, classes, element int64, target ir.Shape) *ir.Error {
+	where := "the target"
+	if len(target) > 0 {
+		where = fmt.Sprintf("sample %d", element/target[1:].Elems())
+	}
+	if len(target) > 1 {
+		where += fmt.Sprintf(" (target element %d)", element)
+	}
+	e := ir.Errorf(ir.Failed, ir.Origin{}, "%s has label %d, but the logits have %d classes, numbered from 0", where, label, classes)
+	e.Remedy = "correct the data, or name the label to be left out as the ignore index"
+	return e
+}
+
+// checkData finds the first label that is neither a class nor ignored.
+func (o SoftmaxCrossEntropy) checkData(in []ir.Tensor) error {
+	classes := in[0].Type.Shape[o.Axis]
+	for i, label := range in[1].I {
+		if o.kept(label) && (label < 0 || label >= classes) {
+			return BadLabel(label, classes, int64(i), in[1].Type.Shape)
+		}
+	}
+	return nil
+}
+
+// divisor is what the sum of losses is divided by.
+func (o SoftmaxCrossEntropy) divisor(labels []int64) float64 {
+	if o.Reduction == "sum" {
+		return 1
+	}
+	var n float64
+	for _, l := range labels {
+		if o.kept(l) {
+			n++
+		}
+	}
+	return n
+}
+
+// Eval adds up the loss of each label.
+func (o SoftmaxCrossEntropy) Eval(in, out []ir.Tensor) {
+	x, labels := in[0].F, in[1].I
+	s := o.LabelSmoothing
+	var total float64
+	for i, l := range lines(in[0].Type.Shape, o.Axis) {
+		if !o.kept(labels[i]) {
+			continue
+		}
+		largest, log := logSumExp(x, l)
+		logp := func(c int64) float64 { return x[l.first+c*l.step] - largest - log }
+		total -= (1 - s) * logp(entry(labels[i], l.n))
+		if s != 0 {
+			var sum float64
+			for c := range l.n {
+				sum += logp(c)
+			}
+			total -= s / float64(l.n) * sum
+		}
+	}
+	out[0].F[0] = total / o.divisor(labels)
+}
+
+// Grad is SoftmaxCrossEntropyGrad.
+func (o SoftmaxCrossEntropy) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value {
+	g := SoftmaxCrossEntropyGrad{Axis: o.Axis, LabelSmoothing: o.LabelSmoothing, IgnoreIndex: o.IgnoreIndex, HasIgnore: o.HasIgnore, Reduction: o.Reduction}
+	return []*ir.Value{b.Add(g, n.In[0], n.In[1], dOut[0]), nil}
+}
+
+// Decompose is the definition: losses of ignored labels are replaced by 0, for which their logits are read at class 0.
+func (o SoftmaxCrossEntropy) Decompose(b *ir.Builder, in []*ir.Value) []*ir.Value {
+	logits, target := wide(b, in[0]), in[1]
+	d, shape := logits.Type.DType, target.Type.Shape
+	classes := logits.Type.Shape[o.Axis]
+	var ignored *ir.Value
+	if o.HasIgnore {
+		ignored = b.Add(Equal{}, target, b.Scalar(target.Type.DType, float64(o.IgnoreIndex)))
+		target = b.Add(Where{}, ignored, b.Scalar(target.Type.DType, 0), target)
+	}
+	logp := b.Add(LogSoftmax{Axis: o.Axis}, logits)
+	column := logits.Type.Shape.Clone()
+	column[o.Axis] = 1
+	picked := b.Add(GatherElements{Axis: o.Axis}, logp, shaped(b, target, column))
+	loss := b.Add(Mul{}, shaped(b, picked, shape), b.Scalar(d, o.LabelSmoothing-1))
+	if o.LabelSmoothing != 0 {
+		sum := b.Add(ReduceSum{Axes: []int64{o.Axis}}, logp)
+		loss = b.Add(Sub{}, loss, b.Add(Mul{}, sum, b.Scalar(d, o.LabelSmoothing/float64(classes))))
+	}
+	all := axesFrom(0, len(shape))
+	kept := b.Scalar(d, float64(shape.Elems()))
+	if o.HasIgnore {
+		loss = b.Add(Where{}, ignored, b.Scalar(d, 0), loss)
+		kept = b.Add(ReduceSum{Axes: all}, b.Add(Cast{To: d}, b.Add(Not{}, ignored)))
+	}
+	total := b.Add(ReduceSum{Axes: all}, loss)
+	if o.Reduction == "mean" {
+		total = b.Add(Div{}, total, kept)
+	}
+	return []*ir.Value{narrow(b, total, in[0].Type.DType)}
+}
+
+// Cost: maximum, difference, exponential, sum of the logits.
+func (SoftmaxCrossEntropy) Cost(in, out []ir.Type) ir.Work { return perElement(4, in, out) }
+
 // SoftmaxCrossEntropyGrad is the gradient of SoftmaxCrossEntropy to the logits:
 // dloss/kept * (softmax - (1-s)*onehot(label) - s/classes), zero where the label is ignored.
 //
 //	logits, target as in SoftmaxCrossEntropy, dloss scalar -> dlogits like logits
+//
+// dlogits may be written over the logits.
 type SoftmaxCrossEntropyGrad struct {
+	over0
 	Axis           int64
 	LabelSmoothing float64
 	IgnoreIndex    int64
@@ -72,12 +184,16 @@ type SoftmaxCrossEntropyGrad struct {
 	Reduction      string
 }
 
+func (o SoftmaxCrossEntropyGrad) loss() SoftmaxCrossEntropy {
+	return SoftmaxCrossEntropy{o.Axis, o.LabelSmoothing, o.IgnoreIndex, o.HasIgnore, o.Reduction}
+}
+
 // Infer gives logits' type.
 func (o SoftmaxCrossEntropyGrad) Infer(in []ir.Type) ([]ir.Type, error) {
 	if err := wantOperands(in, "logits", "target", "dloss"); err != nil {
 		return nil, err
 	}
-	if err := SoftmaxCrossEntropy(o).check(in); err != nil {
+	if err := o.loss().check(in); err != nil {
 		return nil, err
 	}
 	if err := wantScalar(in, 2, "dloss", in[0].DType); err != nil {
@@ -86,5 +202,44 @@ func (o SoftmaxCrossEntropyGrad) Infer(in []ir.Type) ([]ir.Type, error) {
 	return []ir.Type{in[0]}, nil
 }
 
+func (o SoftmaxCrossEntropyGrad) checkData(in []ir.Tensor) error { return o.loss().checkData(in) }
+
+// Eval takes label by label.
+func (o SoftmaxCrossEntropyGrad) Eval(in, out []ir.Tensor) {
+	x, labels, dx := in[0].F, in[1].I, out[0].F
+	s := o.LabelSmoothing
+	scale := in[2].F[0] / o.loss().divisor(labels)
+	for i, l := range lines(in[0].Type.Shape, o.Axis) {
+		if !o.loss().kept(labels[i]) {
+			continue
+		}
+		largest, log := logSumExp(x, l)
+		label := entry(labels[i], l.n)
+		for c := range l.n {
+			at := l.first + c*l.step
+			g := math.Exp(x[at]-largest-log) - s/float64(l.n)
+			if c == label {
+				g -= 1 - s
+			}
+			dx[at] = scale * g
+		}
+	}
+}
+
 // NoGradReason says why gradients stop here.
 func (SoftmaxCrossEntropyGrad) NoGradReason() string { return noSecond }
+
+// Cost: four for the softmax's sum, four for the result.
+func (SoftmaxCrossEntropyGrad) Cost(in, out []ir.Type) ir.Work { return perElement(8, in, out) }
+
+// Samples are lossSamples.
+func (SoftmaxCrossEntropy) Samples() []ir.Sample {
+	return lossSamples(func(o SoftmaxCrossEntropy) ir.Op { return o }, false)
+}
+
+// Samples are lossSamples with a gradient of the loss.
+func (SoftmaxCrossEntropyGrad) Samples() []ir.Sample {
+	return lossSamples(func(o SoftmaxCrossEntropy) ir.Op {
+		return SoftmaxCrossEntropyGrad{Axis: o.Axis, LabelSmoothing: o.LabelSmoothing, IgnoreIndex: o.IgnoreIndex, HasIgnore: o.HasIgnore, Reduction: o.Reduction}
+	}, true)
+}

@@ -76,3 +76,70 @@ func (SwapWait) NoGradReason() string { return noSwapGrad }
 
 // NoGradReason says why gradients stop here.
 func (SwapIn) NoGradReason() string { return noSwapGrad }
+
+// Eval copies.
+func (SwapOut) Eval(in, out []ir.Tensor) { copyTensor(out[0], in[0]) }
+
+// Eval has nothing to do: waiting is no matter of values.
+func (SwapWait) Eval(in, out []ir.Tensor) {}
+
+// Eval copies.
+func (SwapIn) Eval(in, out []ir.Tensor) { copyTensor(out[0], in[0]) }
+
+func copyTensor(dst, src ir.Tensor) {
+	copy(dst.F, src.F)
+	copy(dst.I, src.I)
+}
+
+// Cost is the copy.
+func (SwapOut) Cost(in, out []ir.Type) ir.Work { return moved(in, out) }
+
+// Cost is nothing: the wait's length is the schedule's to say.
+func (SwapWait) Cost(in, out []ir.Type) ir.Work { return ir.Work{} }
+
+// Cost is the copy.
+func (SwapIn) Cost(in, out []ir.Type) ir.Work { return moved(in, out) }
+
+// inSpace is a tensor in another space.
+func inSpace(t ir.Tensor, s ir.Space) ir.Tensor {
+	t.Type.Space = s
+	return t
+}
+
+// Samples are copies to each space, and from the wrong side.
+func (SwapOut) Samples() []ir.Sample {
+	host := ir.T(ir.F32, 3)
+	host.Space = ir.Pinned
+	return []ir.Sample{
+		good(SwapOut{ir.Pinned}, sampleFloats(1, ir.F32, 3, 4)),
+		good(SwapOut{ir.Pageable}, sampleFloats(2, ir.BF16, 3)),
+		good(SwapOut{ir.Pinned}, sampleInts(ir.I64, ir.Shape{2}, 1, 2)),
+		bad(SwapOut{ir.Device}, "cannot swap out to space device", ir.T(ir.F32, 3)),
+		bad(SwapOut{ir.NumSpaces}, "cannot swap out to space", ir.T(ir.F32, 3)),
+		bad(SwapOut{ir.Pinned}, "x must lie on the device", host),
+		bad(SwapOut{ir.Pinned}, "takes 1 operand (x)"),
+	}
+}
+
+// Samples are a copy and the ways in which it is none.
+func (SwapWait) Samples() []ir.Sample {
+	x, host, other := ir.T(ir.F32, 3), ir.T(ir.F32, 3), ir.T(ir.F32, 4)
+	host.Space, other.Space = ir.Pinned, ir.Pinned
+	return []ir.Sample{
+		good(SwapWait{}, sampleFloats(1, ir.F32, 3), inSpace(sampleFloats(1, ir.F32, 3), ir.Pinned)),
+		bad(SwapWait{}, "host must be a copy of x in another space", x, x),
+		bad(SwapWait{}, "host must be a copy of x in another space", x, other),
+		bad(SwapWait{}, "host must be a copy of x in another space", host, host),
+		bad(SwapWait{}, "takes 2 operands (x, host)", x),
+	}
+}
+
+// Samples are copies from each space, and from the device.
+func (SwapIn) Samples() []ir.Sample {
+	return []ir.Sample{
+		good(SwapIn{}, inSpace(sampleFloats(1, ir.F32, 3, 4), ir.Pinned)),
+		good(SwapIn{}, inSpace(sampleInts(ir.I64, ir.Shape{2}, 1, 2), ir.Pageable)),
+		bad(SwapIn{}, "host must lie in another space", ir.T(ir.F32, 3)),
+		bad(SwapIn{}, "takes 1 operand (host)"),
+	}
+}
