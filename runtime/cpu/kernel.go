@@ -14,6 +14,9 @@ func families() []func(*builder) (runtime.Kernel, error) {
 	return []func(*builder) (runtime.Kernel, error){
 		unaryKernel,
 		matmulKernel,
+		convKernel,
+		maxPoolKernel,
+		avgPoolKernel,
 	}
 }
 

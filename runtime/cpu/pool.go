@@ -25,6 +25,7 @@ type worker struct {
 	panelA [panelElems]float64
 	panelB [panelElems]float64
 	tile   [panelElems]float64
+	cursor cursor // of a window that slides
 	parked atomic.Bool
 	wake   chan struct{}
 }
