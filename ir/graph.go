@@ -56,10 +56,12 @@ const (
 	Moment                  // optimizer state of the weight named by Param.Of
 	Accumulator             // gradient summed over microbatches, of the weight named by Param.Of
 	Buffer                  // other float or integer tensor of the model, never changed (inv_freq, position ids)
+	Literal                 // a constant of the graph, made a parameter so that it is placed like one; named by its content
+	Shadow                  // host copy of the unchanged parameter named by Param.Of, from which it is swapped in
 	NumRoles
 )
 
-var roleNames = [NumRoles]string{"weight", "statistic", "moment", "accumulator", "buffer"}
+var roleNames = [NumRoles]string{"weight", "statistic", "moment", "accumulator", "buffer", "literal", "shadow"}
 
 func (r Role) String() string { return roleNames[r] }
 
