@@ -18,7 +18,8 @@
 //   - whatever writes a symbol again is the same op with the same attributes on the same symbols as the first time; stateful ops run
 //     once; inputs, frozen parameters and constants are never computed anew and frozen content is never copied away from the device;
 //   - scratch belongs to its instruction;
-//   - parameters lie, with their content whole, where every program that may follow expects them; inputs and results likewise.
+//   - parameters lie, with their content whole, where every program that may follow expects them; inputs and results likewise; program save
+//     leaves the content of every mutable parameter but accumulators in its storage.
 //
 // What it does not check:
 //   - that an op's kernel computes what the op means, or that scratch is large enough for it (the device knows);

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strconv"
@@ -123,7 +124,7 @@ func (c *checker) differ(f, w written, exact bool) string {
 		return "another output"
 	case len(f.x.In) != len(w.x.In):
 		return "another number of operands"
-	case exact && !sameAttributes(reflect.ValueOf(f.x.Op), reflect.ValueOf(w.x.Op)):
+	case exact && !sameAttributes(f.x.Op, w.x.Op):
 		return "other attributes"
 	}
 	for k := range f.x.In {
@@ -139,38 +140,14 @@ func (c *checker) differ(f, w written, exact bool) string {
 	return ""
 }
 
-// sameAttributes compares two ops of one type; an empty list is an absent one, as in the text form.
-func sameAttributes(a, b reflect.Value) bool {
-	switch a.Kind() {
-	case reflect.Struct:
-		for i := range a.NumField() {
-			if !sameAttributes(a.Field(i), b.Field(i)) {
-				return false
-			}
+// sameAttributes compares by the text form, in which an empty list is an absent one.
+func sameAttributes(a, b ir.Op) bool {
+	return guard(func() error {
+		if ir.FormatOp(a) != ir.FormatOp(b) {
+			return errors.New("they differ")
 		}
-		return true
-	case reflect.Slice:
-		if a.Len() != b.Len() {
-			return false
-		}
-		for i := range a.Len() {
-			if !sameAttributes(a.Index(i), b.Index(i)) {
-				return false
-			}
-		}
-		return true
-	case reflect.Float32, reflect.Float64:
-		return a.Float() == b.Float() || a.Float() != a.Float() && b.Float() != b.Float()
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return a.Int() == b.Int()
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return a.Uint() == b.Uint()
-	case reflect.Bool:
-		return a.Bool() == b.Bool()
-	case reflect.String:
-		return a.String() == b.String()
-	}
-	return a.CanInterface() && reflect.DeepEqual(a.Interface(), b.Interface())
+		return nil
+	}) == nil
 }
 
 // copyIdentity checks that a copy keeps its symbol and leaves frozen content where it comes from.

@@ -3,6 +3,7 @@ package check
 import (
 	"strconv"
 
+	"aitk/ir"
 	"aitk/ir/plan"
 )
 
@@ -184,17 +185,17 @@ func (r *replay) write(ev int32, lane plan.Lane, reg int32, s segment, b plan.Bu
 		if told {
 			break
 		}
-		if r.early(lane, old.write) {
-			r.add(Race, "%s: writes %s while %s may still write %s there: lane %s does not wait for it",
-				r.name(ev), r.buf(b), r.name(old.write), r.sym(old.sym), lane)
-			told = true
-		}
 		for l, reader := range old.read {
 			if r.early(lane, reader) && !told {
 				r.add(Race, "%s: writes %s while %s on lane %s may still read %s there: lane %s does not wait for it",
 					r.name(ev), r.buf(b), r.name(reader), plan.Lane(l), r.sym(old.sym), lane)
 				told = true
 			}
+		}
+		if r.early(lane, old.write) && !told {
+			r.add(Race, "%s: writes %s while %s may still write %s there: lane %s does not wait for it",
+				r.name(ev), r.buf(b), r.name(old.write), r.sym(old.sym), lane)
+			told = true
 		}
 	}
 	s.run, s.write = r.run, ev
@@ -207,6 +208,17 @@ func (r *replay) finish(pr *plan.Program) {
 		b := &r.p.Buffers[e.Buffer]
 		if s, bad := r.missing(e.Buffer, 0, min(r.p.Params[e.Param].Type.Bytes(), b.Bytes)); bad {
 			r.add(Content, "%s ends with %s in %s, which should hold %s, but %s", pr.Name, r.param(e.Param), r.buf(e.Buffer), r.sym(b.Holds), r.history(&s, b.Offset))
+		}
+	}
+	if pr.Name == "save" {
+		for i := range r.p.Params {
+			x := &r.p.Params[i]
+			if x.Storage == plan.NoBuffer || !x.Mutable || x.Role == ir.Accumulator {
+				continue
+			}
+			if s, bad := r.missing(x.Storage, 0, min(x.Type.Bytes(), r.p.Buffers[x.Storage].Bytes)); bad {
+				r.add(Content, "save ends without %s in its storage %s: %s", r.param(int32(i)), r.buf(x.Storage), r.history(&s, r.p.Buffers[x.Storage].Offset))
+			}
 		}
 	}
 	for _, x := range pr.Results {
