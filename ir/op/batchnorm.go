@@ -129,22 +129,26 @@ func (o BatchNorm) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value
 	x, scale, mean := n.In[0], n.In[1], n.Out[1]
 	d := make([]*ir.Value, 3)
 	if dOut[0] != nil {
-		d = b.Multi(BatchNormGrad{Eps: o.Eps}, x, scale, mean, n.Out[2], dOut[0])
+		copy(d, b.Multi(BatchNormGrad{Eps: o.Eps}, x, scale, mean, n.Out[2], dOut[0])) // the slice is the node's own
 	}
 	s := x.Type.Shape
-	share := b.Scalar(x.Type.DType, 1/perChannel(s))
+	xw := wide(b, x)
+	share := func(v *ir.Value, times float64) *ir.Value {
+		v = b.Add(Mul{}, wide(b, v), b.Scalar(xw.Type.DType, times/perChannel(s)))
+		return perChannelShaped(b, v, s)
+	}
 	add := func(v *ir.Value) {
+		v = narrow(b, v, x.Type.DType)
 		if d[0] != nil {
 			v = b.Add(Add{}, d[0], v)
 		}
 		d[0] = v
 	}
 	if dOut[1] != nil {
-		add(b.Add(Expand{Shape: s.Clone()}, perChannelShaped(b, b.Add(Mul{}, dOut[1], share), s)))
+		add(b.Add(Expand{Shape: s.Clone()}, share(dOut[1], 1)))
 	}
 	if dOut[2] != nil {
-		twice := b.Add(Mul{}, b.Add(Mul{}, dOut[2], share), b.Scalar(x.Type.DType, 2))
-		add(b.Add(Mul{}, b.Add(Sub{}, x, perChannelShaped(b, mean, s)), perChannelShaped(b, twice, s)))
+		add(b.Add(Mul{}, b.Add(Sub{}, xw, perChannelShaped(b, wide(b, mean), s)), share(dOut[2], 2)))
 	}
 	return d
 }

@@ -3,6 +3,7 @@ package op
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"aitk/ir"
 )
@@ -150,7 +151,7 @@ func (o LayerNormGrad) Eval(in, out []ir.Tensor) {
 // Grad is LayerNormGrad.
 func (o LayerNorm) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value {
 	d := b.Multi(LayerNormGrad{Axis: o.Axis, Eps: o.Eps}, n.In[0], n.In[1], dOut[0])
-	return d[:len(n.In)]
+	return slices.Clone(d[:len(n.In)])
 }
 
 // NoGradReason says why gradients stop here.

@@ -2,6 +2,7 @@ package op
 
 import (
 	"math"
+	"slices"
 
 	"aitk/ir"
 )
@@ -88,7 +89,7 @@ func (o RMSNormGrad) Eval(in, out []ir.Tensor) {
 
 // Grad is RMSNormGrad.
 func (o RMSNorm) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value {
-	return b.Multi(RMSNormGrad{Axis: o.Axis, Eps: o.Eps}, n.In[0], n.In[1], dOut[0])
+	return slices.Clone(b.Multi(RMSNormGrad{Axis: o.Axis, Eps: o.Eps}, n.In[0], n.In[1], dOut[0]))
 }
 
 // NoGradReason says why gradients stop here.
