@@ -1,0 +1,81 @@
+package passes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"aitk/ir"
+)
+
+// Pipeline is all passes in the order in which they run: from the importer's forward graph to the plan.
+func Pipeline() []Pass {
+	return []Pass{
+		canonicalize("canonicalize"),
+		fold("fold"),
+		cse("cse"),
+		dce("dce"),
+		loss(),
+		eval(),
+		average(),
+		autodiff(),
+		optimizer(),
+		canonicalize("late-canonicalize"), // gradients multiply by ones, expand scalars and transpose twice
+		fold("late-fold"),
+		cse("late-cse"),
+		dce("late-dce"),
+		schedule(),
+		// No pass below this line may merge or reorder nodes.
+	}
+}
+
+// OrderPair says that every pass named First stands before every pass named Then, and why.
+type OrderPair struct{ First, Then, Reason string }
+
+// Order is what may not be swapped, with reasons. CheckPipeline holds each pipeline to the pairs whose passes it has.
+func Order() []OrderPair {
+	return []OrderPair{
+		{"canonicalize", "fold", "a removed Expand or Transpose leaves smaller constants to fold"},
+		{"fold", "cse", "folded constants of equal content are merged"},
+		{"cse", "dce", "merging leaves nodes without readers"},
+		{"dce", "loss", "what no output needs must not be differentiated"},
+		{"loss", "eval", "program eval reports the loss"},
+		{"eval", "average", "the loss of program eval is not divided by the number of microbatches"},
+		{"eval", "autodiff", "program eval is the forward half alone"},
+		{"average", "autodiff", "gradients are those of the divided loss"},
+		{"autodiff", "optimizer", "an update needs its gradient"},
+		{"optimizer", "late-dce", "a gradient is dead until an update reads it"},
+		{"late-canonicalize", "late-fold", "as for canonicalize and fold"},
+		{"late-fold", "late-cse", "as for fold and cse"},
+		{"late-cse", "late-dce", "as for cse and dce"},
+		{"late-cse", "schedule", "cse keeps the earlier of two nodes, which lengthens lives that schedule has shortened"},
+		{"late-dce", "schedule", "dead nodes count in the peak"},
+	}
+}
+
+// CheckPipeline follows the properties and the order pairs through a pipeline that starts with have, and reports every breach. A
+// breach is a bug in the pipeline or a choice of passes that makes no sense (aitk opt), so the error is of kind Usage.
+func CheckPipeline(have Property, pipeline []Pass, order []OrderPair) error {
+	var problems []string
+	for i, p := range pipeline {
+		if j := slices.IndexFunc(pipeline[:i], func(q Pass) bool { return q.Name == p.Name }); j >= 0 {
+			problems = append(problems, fmt.Sprintf("pass %s stands at %d and %d", p.Name, j, i))
+		}
+		if missing := p.Needs &^ have; missing != 0 {
+			problems = append(problems, fmt.Sprintf("pass %s needs %v, and no pass before it gives that", p.Name, missing))
+		}
+		have = have&^p.Takes | p.Gives
+	}
+	at := func(name string) int {
+		return slices.IndexFunc(pipeline, func(p Pass) bool { return p.Name == name })
+	}
+	for _, o := range order {
+		if a, b := at(o.First), at(o.Then); a >= 0 && b >= 0 && a > b {
+			problems = append(problems, fmt.Sprintf("pass %s must run before %s: %s", o.First, o.Then, o.Reason))
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return ir.Errorf(ir.Usage, ir.Origin{}, "pipeline: %s", strings.Join(problems, "; "))
+}
