@@ -100,7 +100,9 @@ func (h *hazards) append(in plan.Instr) int32 {
 	h.instrs = append(h.instrs, in)
 	h.known[lane][lane] = pc
 	h.after = append(h.after, h.known[lane])
-	h.last[lane] = pc
+	if _, wait := in.(*plan.Wait); !wait {
+		h.last[lane] = pc
+	}
 	return pc
 }
 
@@ -111,6 +113,30 @@ func (h *hazards) join() {
 			h.wait(plan.Compute, h.last[m], plan.Lane(m))
 		}
 	}
+}
+
+// cycle makes the list safe to follow itself without a barrier: in front of all, every other lane waits for what each lane did last in the
+// run before. (The compute lane has joined them.) It returns by how much the instruction numbers moved.
+func (h *hazards) cycle() int32 {
+	var front []plan.Instr
+	for m := range h.last {
+		if h.last[m] < 0 || plan.Lane(m) == plan.Compute {
+			continue
+		}
+		for k, on := range h.last {
+			if k != m && on >= 0 {
+				front = append(front, &plan.Wait{Lane: plan.Lane(m), On: on, Back: 1})
+			}
+		}
+	}
+	moved := int32(len(front))
+	h.instrs = append(front, h.instrs...)
+	for _, in := range h.instrs {
+		if w, ok := in.(*plan.Wait); ok {
+			w.On += moved
+		}
+	}
+	return moved
 }
 
 // find is the index of the first stretch that ends after start.

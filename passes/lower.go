@@ -82,7 +82,7 @@ func (l *lowering) declareParams() {
 		stored.Type.Space, stored.Offset, stored.Live = ir.Disk, disk, nil
 		disk += roundUp(t.Bytes(), l.prof.AlignBytes)
 		mutable := false
-		for k, in := range q.in {
+		for _, in := range q.in {
 			mutable = mutable || in != nil && in.Next != nil && changes(in)
 		}
 		l.index = append(l.index, int32(len(l.plan.Params)))
@@ -141,6 +141,10 @@ func (l *lowering) program(k int, s *seated) {
 	pcs = append(pcs, int32(len(e.h.instrs)))
 	e.h.join()
 	pcs = append(pcs, int32(len(e.h.instrs)))
+	moved := e.h.cycle()
+	for i := range pcs[1:] {
+		pcs[1+i] += moved // the waits in front belong to the first moment
+	}
 	prog := plan.Program{Name: s.g.Name, Instrs: e.h.instrs, Repeat: true}
 	for _, v := range s.g.Inputs {
 		prog.Inputs = append(prog.Inputs, plan.Port{Name: v.Name, Ref: e.ref(v)})

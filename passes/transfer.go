@@ -101,6 +101,10 @@ func slice(r plan.Ref, offset, n int64) plan.Ref {
 // finish closes the program. In init a parameter lives from its first copy on; in save all of them lie still.
 func (t *transfer) finish(entry bool) {
 	t.h.join()
+	moved := int32(0)
+	if entry {
+		moved = t.h.cycle()
+	}
 	end := int32(len(t.h.instrs))
 	prog := plan.Program{Name: t.name, Instrs: t.h.instrs, Repeat: entry}
 	for i := range t.params {
@@ -109,7 +113,11 @@ func (t *transfer) finish(entry bool) {
 			prog.Entry = append(prog.Entry, r)
 		}
 		prog.Exit = append(prog.Exit, r)
-		t.liveIn(t.homes[i], t.at, t.started[i], end)
+		start := int32(0)
+		if !entry {
+			start = t.started[i]
+		}
+		t.liveIn(t.homes[i], t.at, start, end)
 	}
 	for _, p := range t.plan.Params {
 		if !entry || p.Mutable {
@@ -117,7 +125,7 @@ func (t *transfer) finish(entry bool) {
 		}
 	}
 	for _, s := range t.staged {
-		t.liveIn(plan.BufferID(s[0]), t.at, s[1], s[2])
+		t.liveIn(plan.BufferID(s[0]), t.at, s[1]+moved, s[2]+moved)
 	}
 	t.plan.Programs = append(t.plan.Programs, prog)
 }

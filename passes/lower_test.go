@@ -1,0 +1,61 @@
+package passes
+
+import (
+	"testing"
+
+	"aitk/ir"
+	"aitk/ir/op"
+	"aitk/ir/plan/check"
+	"aitk/passes/cost"
+)
+
+// twoLayers is a training step of y = relu(x w) u with a squared loss, written by hand.
+func twoLayers() *ir.Graph {
+	g := ir.NewGraph("step")
+	x := g.AddInput("x", ir.T(ir.F32, 4, 8))
+	lr := g.AddInput("$lr", ir.T(ir.F32))
+	step := g.AddInput("$step", ir.T(ir.I64))
+	w, u := g.AddParam("w", ir.T(ir.F32, 8, 16)), g.AddParam("u", ir.T(ir.F32, 16, 2))
+	w.Trainable, u.Trainable = true, true
+	b := ir.Builder{G: g}
+	ok := b.Scalar(ir.Bool, 1)
+	h := b.Add(op.MatMul{}, x, w.Value)
+	a := b.Add(op.Relu{}, h)
+	y := b.Add(op.MatMul{}, a, u.Value)
+	flat := b.Add(op.Reshape{Shape: ir.Shape{8}}, y)
+	loss := b.Add(op.ReduceMean{Axes: []int64{0}}, b.Add(op.Mul{}, flat, flat))
+	b.Phase = ir.Backward
+	dy := b.Add(op.Mul{}, y, b.Scalar(ir.F32, 0.25))
+	du := b.Add(op.MatMul{TransA: true}, a, dy)
+	da := b.Add(op.MatMul{TransB: true}, dy, u.Value)
+	dh := b.Add(op.ReluGrad{}, a, da)
+	dw := b.Add(op.MatMul{TransA: true}, x, dh)
+	b.Phase = ir.Update
+	ok = b.Add(op.AllFinite{}, ok, loss)
+	u.Next = b.Add(op.SGD{}, u.Value, du, lr, step, ok)
+	w.Next = b.Add(op.SGD{}, w.Value, dw, lr, step, ok)
+	g.Results = []ir.Result{{Name: "loss", Value: loss}, {Name: "ok", Value: ok}}
+	return g
+}
+
+func TestLowerUnlimited(t *testing.T) {
+	for _, prof := range []*cost.Profile{cost.CPUGeneric(), must(cost.GPU("rtx-4090"))} {
+		g := twoLayers()
+		literals(g)
+		place, err := place([]*ir.Graph{g}, prof)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := lower(place, prof)
+		if err := check.Check(p); err != nil {
+			t.Errorf("%s: %v", prof.Name, err)
+		}
+	}
+}
+
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
