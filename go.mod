@@ -1,3 +1,5 @@
 module aitk
 
 go 1.26
+
+require google.golang.org/protobuf v1.36.12

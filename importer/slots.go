@@ -1,0 +1,192 @@
+package importer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"aitk/importer/onnxpb"
+	"aitk/ir"
+)
+
+// slots is what the readers of a tensor take it for.
+type slots struct {
+	kind      string // the first reader's word: "MatMul takes a weight"; empty if nobody takes it as a weight
+	strong    bool   // a reader that takes nothing else there: a convolution's kernel, not a term of an addition
+	statistic bool   // mean or variance of a batch normalization
+	linear    bool   // the second operand of a matrix product that stands for a linear layer
+	module    string // scope of the first reader that takes it as a weight
+	leaf      string // "weight" or "bias" within that module
+	class     string
+}
+
+// scopeName is the parameter's name as the reader's module would have it; empty without a scope.
+func (s slots) scopeName() string {
+	if s.module == "" || s.leaf == "" {
+		return ""
+	}
+	return s.module + "." + s.leaf
+}
+
+// slots follows a tensor through ops that only move data to those that compute with it.
+func (w *weights) slots(name string) slots {
+	var out slots
+	seen := map[string]bool{name: true}
+	queue := []string{name}
+	for len(queue) > 0 && len(seen) < 64 {
+		name, queue = queue[0], queue[1:]
+		for _, u := range w.src.uses[name] {
+			n := w.src.graph.Node[u.node]
+			if domainOf(n.GetDomain()) != "" {
+				continue
+			}
+			if moves(n.GetOpType(), u.operand) {
+				for _, o := range n.Output {
+					if o != "" && !seen[o] {
+						seen[o] = true
+						queue = append(queue, o)
+					}
+				}
+				continue
+			}
+			out.meet(n, u.operand)
+		}
+	}
+	return out
+}
+
+// moves tells ops through which a weight is still that weight.
+func moves(op string, operand int) bool {
+	switch op {
+	case "Identity", "Transpose", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Expand", "Cast", "CastLike", "Slice", "Split":
+		return operand == 0
+	case "Concat":
+		return true
+	}
+	return false
+}
+
+// meet notes that a node takes the tensor as one of its operands.
+func (s *slots) meet(n *onnxpb.NodeProto, operand int) {
+	leaf, strong := "", true
+	switch n.GetOpType() {
+	case "BatchNormalization":
+		if operand == 3 || operand == 4 {
+			s.statistic = true
+			return
+		}
+		leaf = pick(operand, "", "weight", "bias")
+	case "Conv", "ConvTranspose", "LayerNormalization", "InstanceNormalization", "GroupNormalization":
+		leaf = pick(operand, "", "weight", "bias")
+	case "RMSNormalization", "PRelu":
+		leaf = pick(operand, "", "weight")
+	case "Gemm":
+		leaf = pick(operand, "weight", "weight", "bias")
+	case "MatMul":
+		leaf = "weight"
+		sc := scopeOf(n)
+		// The older exporter names its node after the op, so that only MatMul says it; the module's class says it where it is known.
+		linear := strings.Contains(sc.call, "linear") || strings.HasSuffix(sc.class, ".Linear") || sc.call == "MatMul" && sc.class == ""
+		s.linear = s.linear || operand == 1 && linear
+	case "Gather":
+		leaf = pick(operand, "weight")
+	case "LSTM", "GRU", "RNN":
+		leaf = pick(operand, "", "weight_ih", "weight_hh", "bias")
+	case "Einsum":
+		leaf = "weight"
+	case "Add", "Sub":
+		leaf, strong = "bias", false
+	case "Mul", "Div":
+		leaf, strong = "weight", false
+	}
+	if leaf == "" {
+		return
+	}
+	if s.kind == "" || strong && !s.strong {
+		sc := scopeOf(n)
+		s.kind, s.module, s.class = fmt.Sprintf("%s takes a %s", n.GetOpType(), leaf), sc.module, sc.class
+		s.leaf = leaf
+	}
+	s.strong = s.strong || strong
+}
+
+// pick is the i-th word, or none.
+func pick(i int, words ...string) string {
+	if i < len(words) {
+		return words[i]
+	}
+	return ""
+}
+
+// Selection freezes or trains the parameters whose name a pattern matches.
+type Selection struct {
+	Glob  string // "*" is any run of characters, "?" any one
+	Train bool
+}
+
+// choose applies the user's selections in order; the last match wins. A pattern that hits nothing is returned in missed.
+//
+// A buffer becomes a weight only where it is named outright: "*" means all weights and no table of frequencies.
+func (w *weights) choose(selections []Selection) (missed []string) {
+	for _, sel := range selections {
+		hit := false
+		for _, p := range w.params {
+			if !matchAny(sel.Glob, append([]string{p.Name}, p.Aliases...)) {
+				continue
+			}
+			word := "frozen by "
+			if sel.Train {
+				word = "trained by "
+			}
+			switch {
+			case p.Role == ir.Weight:
+				p.Trainable, p.Reason = sel.Train, word+sel.Glob
+			case sel.Train && w.promote(p, sel.Glob):
+				p.Reason = word + sel.Glob
+			case sel.Train:
+				continue
+			}
+			hit = true
+		}
+		if !hit {
+			missed = append(missed, sel.Glob)
+		}
+	}
+	return missed
+}
+
+// promote makes a weight of a float buffer that the user names.
+func (w *weights) promote(p *param, glob string) bool {
+	t := w.src.tensors[p.Name]
+	if glob != p.Name || p.Role != ir.Buffer || t == nil {
+		return false
+	}
+	p.Role, p.Trainable = ir.Weight, true
+	w.views[p.Name] = &view{param: p, shape: t.typ.Shape}
+	return true
+}
+
+func matchAny(glob string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return match(glob, n) })
+}
+
+// match tells whether the whole of s fits the pattern. Linear in len(s) per "*": only the last one is retried.
+func match(glob, s string) bool {
+	g, i, star, mark := 0, 0, -1, 0
+	for i < len(s) {
+		switch {
+		case g < len(glob) && glob[g] == '*':
+			star, mark = g, i
+			g++
+		case g < len(glob) && (glob[g] == '?' || glob[g] == s[i]):
+			g++
+			i++
+		case star >= 0:
+			mark++
+			g, i = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(glob[g:], "*") == ""
+}

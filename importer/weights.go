@@ -1,0 +1,351 @@
+package importer
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"aitk/ir"
+)
+
+// This file decides which tensors of the file are parameters, and what the author called them.
+//
+// An ONNX file knows no parameters, only initializers. The rule is Decision 1 of the house plan:
+//
+//	1. What the exporter says wins: PARAMETER is a trainable weight, BUFFER and CONSTANT_TENSOR are not.
+//	2. Where it says nothing, a float tensor is a weight if it has an axis, stands where an op takes a weight, a bias or a scale,
+//	   and is not named like a buffer (*inv_freq*, *running_*) or an exporter's temporary (val_7, onnx::MatMul_12).
+//	3. A temporary that metadata or the scope of its reader maps to a module's parameter is that parameter. An exporter stores the
+//	   weight of a linear layer transposed; here it gets the author's name and orientation back, and the graph a Transpose.
+//	4. Means and variances of batch normalization are statistics.
+//
+// Ties: a tensor that stands for several parameters of the module is one parameter with aliases if the exporter merged the names
+// because they are one object, and several parameters if it merged them because their values were equal when it ran.
+
+// ParamInfo is a persistent tensor of the model: a weight, a statistic or a buffer.
+type ParamInfo struct {
+	Name      string // the author's
+	Type      ir.Type
+	Role      ir.Role
+	Trainable bool
+	Reason    string   // why it was classified so
+	Aliases   []string // other names of it, in the module or in the file
+	Init      ir.Init
+}
+
+// param is a ParamInfo while the graph is built.
+type param struct {
+	ParamInfo
+	value *ir.Param // made when the first reader asks
+}
+
+// view says how a tensor of the file relates to a parameter: the same bytes, transposed, or under another shape.
+type view struct {
+	param      *param
+	transposed bool
+	shape      ir.Shape // of the tensor in the file
+}
+
+// weights is the result for a whole file.
+type weights struct {
+	src    *source
+	params []*param
+	named  map[string]*param // by name and alias
+	views  map[string]*view  // by tensor of the file; tensors without one are constants
+	byUse  map[use]*view     // overrides views where one tensor stands for several parameters
+}
+
+func classify(s *source) (*weights, error) {
+	w := &weights{src: s, named: map[string]*param{}, views: map[string]*view{}, byUse: map[use]*view{}}
+	// Tensors that carry a parameter's own name go first: copies of them are recognised by it.
+	for _, own := range []bool{true, false} {
+		for _, name := range s.order {
+			if t := s.tensors[name]; t.typ.DType.IsFloat() && own == (s.meta.kind[name] == "PARAMETER") {
+				w.tensor(t)
+			}
+		}
+	}
+	if err := w.retie(); err != nil {
+		return nil, err
+	}
+	w.splitTies()
+	w.sort()
+	return w, nil
+}
+
+// add records a parameter under which a tensor of the file is found. A name that is taken keeps the tensor's own.
+func (w *weights) add(t *tensor, p param, v view) *param {
+	if w.named[p.Name] != nil {
+		p.Name = t.name
+	}
+	q := &p
+	v.param, v.shape = q, t.typ.Shape
+	q.Init = t.init
+	if v.transposed {
+		q.Type = ir.T(t.typ.DType, t.typ.Shape[1], t.typ.Shape[0])
+		q.Init = transposedInit(t)
+	}
+	if p.Name != t.name {
+		q.Aliases = append(q.Aliases, t.name)
+	}
+	w.params = append(w.params, q)
+	w.named[q.Name] = q
+	w.views[t.name] = &v
+	return q
+}
+
+// transposedInit is the first content of the transpose of a rank-2 tensor.
+func transposedInit(t *tensor) ir.Init {
+	init := t.init
+	switch init.Kind {
+	case ir.InitFile:
+		init.File.Transposed = true
+	case ir.InitLiteral:
+		init.Literal = transposeBytes(init.Literal, t.typ)
+	}
+	return init
+}
+
+func transposeBytes(raw []byte, t ir.Type) []byte {
+	rows, cols, width := t.Shape[0], t.Shape[1], t.DType.Bits()/8
+	out := make([]byte, 0, len(raw))
+	for c := range cols {
+		for r := range rows {
+			at := (r*cols + c) * width
+			out = append(out, raw[at:at+width]...)
+		}
+	}
+	return out
+}
+
+// tensor classifies one float tensor.
+func (w *weights) tensor(t *tensor) {
+	info := param{ParamInfo: ParamInfo{Name: t.name, Type: t.typ}}
+	weight := func(reason string) param {
+		info.Role, info.Trainable, info.Reason = ir.Weight, true, reason
+		return info
+	}
+	slots := w.slots(t.name)
+	meta := w.src.meta
+	switch {
+	case slots.statistic:
+		info.Role, info.Reason = ir.Statistic, "running statistic of a batch normalization"
+		w.add(t, info, view{})
+	case meta.kind[t.name] == "PARAMETER":
+		w.add(t, weight("the exporter says PARAMETER"), view{})
+	case meta.kind[t.name] != "":
+		w.buffer(t, "the exporter says "+meta.kind[t.name]+": no parameter of the module")
+	case len(meta.parameters(meta.foldedFrom[t.name])) > 0:
+		w.folded(t, info, meta.parameters(meta.foldedFrom[t.name]), slots)
+	case meta.known():
+		w.buffer(t, "not in the exporter's list of parameters")
+	default:
+		w.guess(t, info, slots)
+	}
+}
+
+// folded handles a tensor that the exporter's optimizer computed from parameters.
+func (w *weights) folded(t *tensor, info param, from []string, slots slots) {
+	info.Role, info.Trainable = ir.Weight, true
+	name := from[0]
+	only := len(w.src.meta.foldedFrom[t.name]) == 1
+	switch flat, isVector := vectorOf(t.typ); {
+	case len(from) > 1:
+		info.Reason = "folded by the exporter from " + strings.Join(from, ", ")
+		w.add(t, info, view{})
+	case only && len(t.typ.Shape) == 2 && slots.linear:
+		info.Name, info.Reason = name, "folded by the exporter: transpose of "+name
+		w.add(t, info, view{transposed: true})
+	case isVector && len(t.typ.Shape) > 1 && (strings.HasSuffix(name, ".weight") || strings.HasSuffix(name, ".bias")):
+		info.Name, info.Type, info.Reason = name, flat, "folded by the exporter: reshape of "+name
+		w.add(t, info, view{})
+	case len(t.typ.Shape) <= 2:
+		info.Name, info.Reason = name, "folded by the exporter from "+name+", of which it may be a part"
+		w.add(t, info, view{})
+	default:
+		info.Reason = "folded by the exporter from a part of " + name
+		w.add(t, info, view{})
+	}
+}
+
+// vectorOf is the type without axes of extent 1, if one axis is left.
+func vectorOf(t ir.Type) (ir.Type, bool) {
+	n := int64(1)
+	for _, d := range t.Shape {
+		if d != 1 && n != 1 {
+			return t, false
+		}
+		n *= d
+	}
+	return ir.T(t.DType, n), n != 1
+}
+
+// guess applies the rule for files without metadata.
+func (w *weights) guess(t *tensor, info param, slots slots) {
+	temp := isTemporary(t.name)
+	_, isConstant := w.src.def[t.name]
+	info.Role, info.Trainable = ir.Weight, true
+	switch mapped := slots.scopeName(); {
+	case len(t.typ.Shape) == 0:
+		// A scalar is a constant of the formula.
+	case strings.Contains(t.name, "inv_freq") || strings.Contains(t.name, "running_"):
+		w.buffer(t, "named like a buffer")
+	case slots.kind == "":
+		w.buffer(t, "no op takes it as a weight, bias or scale")
+	case (temp || isConstant) && mapped != "" && slots.strong:
+		info.Name, info.Reason = mapped, "operand "+slots.kind+" of a node in module "+slots.module
+		w.add(t, info, view{transposed: slots.linear && len(t.typ.Shape) == 2})
+	case temp:
+		w.buffer(t, "named like an exporter's temporary, and no scope says which parameter it is")
+	case isConstant && !slots.strong:
+		// A constant that is added or multiplied is as likely a mask or a normalisation of the input.
+	case isConstant && t.typ.Elems() < 2:
+	default:
+		info.Reason = "stands where " + slots.kind
+		w.add(t, info, view{})
+	}
+}
+
+// buffer records that a tensor is no weight. It stays a constant, which may be folded; what is left of it becomes a buffer.
+func (w *weights) buffer(t *tensor, reason string) {
+	if _, isConstant := w.src.def[t.name]; isConstant || len(t.typ.Shape) == 0 {
+		return
+	}
+	p := &param{ParamInfo: ParamInfo{Name: t.name, Type: t.typ, Role: ir.Buffer, Reason: reason, Init: t.init}}
+	w.params = append(w.params, p)
+	if w.named[t.name] == nil {
+		w.named[t.name] = p
+	}
+}
+
+// isTemporary tells names that exporters make up: val_7, onnx::MatMul_12, _v_3.
+func isTemporary(name string) bool {
+	base := strings.TrimRight(name, "0123456789")
+	if base == name {
+		return false
+	}
+	switch base {
+	case "val_", "_val_", "tmp_", "_v_", "convert_element_type_default_":
+		return true
+	}
+	return strings.HasPrefix(base, "onnx::")
+}
+
+// retie joins a weight that the exporter stored twice, once transposed: the head of a language model and its embedding. Metadata
+// gave both the same name; the bytes decide.
+func (w *weights) retie() error {
+	for _, p := range slices.Clone(w.params) {
+		from := w.src.meta.parameters(w.src.meta.foldedFrom[p.Name])
+		v := w.views[p.Name]
+		if v == nil || !v.transposed || len(from) != 1 || w.named[from[0]] == nil || w.named[from[0]] == p {
+			continue
+		}
+		first := w.named[from[0]]
+		same, err := w.sameContent(first, p)
+		if err != nil {
+			return err
+		}
+		if !same {
+			p.Reason += ", but its values differ"
+			continue
+		}
+		first.Aliases = append(first.Aliases, p.Name)
+		v.param = first
+		w.params = slices.DeleteFunc(w.params, func(q *param) bool { return q == p })
+		delete(w.named, p.Name)
+	}
+	return nil
+}
+
+// sameContent compares the values of two parameters.
+func (w *weights) sameContent(a, b *param) (bool, error) {
+	if !a.Type.Equal(b.Type) || a.Init.Kind == ir.InitAbsent || b.Init.Kind == ir.InitAbsent {
+		return false, nil
+	}
+	var raw [2][]byte
+	for i, p := range []*param{a, b} {
+		var err error
+		if raw[i], err = w.src.file.bytes(p.Init); err != nil {
+			return false, w.src.fail(ir.Failed, "parameter %q: %w", p.Name, err)
+		}
+		if p.Init.File.Transposed {
+			raw[i] = transposeBytes(raw[i], ir.T(p.Type.DType, p.Type.Shape[1], p.Type.Shape[0]))
+		}
+	}
+	return bytes.Equal(raw[0], raw[1]), nil
+}
+
+// splitTies looks at parameters of the module for which the file has no tensor: their module's node reads another parameter's
+// tensor. If the call behind the node names the missing parameter, the exporter merged equal values, and they part again here;
+// else the two are one object with two names.
+func (w *weights) splitTies() {
+	meta := w.src.meta
+	byModule := map[string][]int{}
+	for i, n := range w.src.graph.Node {
+		m := scopeOf(n).module
+		byModule[m] = append(byModule[m], i)
+	}
+	for _, name := range meta.order {
+		if meta.kind[name] != "PARAMETER" || w.named[name] != nil {
+			continue
+		}
+		module, leaf := name, ""
+		if i := strings.LastIndexByte(name, '.'); i >= 0 {
+			module, leaf = name[:i], name[i+1:]
+		}
+		for _, i := range byModule[module] {
+			n := w.src.graph.Node[i]
+			for k, operand := range n.Input {
+				v := w.views[operand]
+				if v == nil || v.param.Role != ir.Weight || strings.HasPrefix(v.param.Name, module+".") || !strings.HasSuffix(v.param.Name, leaf) {
+					continue
+				}
+				if mentions(n, meta.input[name]) {
+					w.part(name, use{i, k}, v)
+				} else if w.named[name] == nil {
+					v.param.Aliases = append(v.param.Aliases, name)
+					w.named[name] = v.param
+				}
+			}
+		}
+	}
+	w.firstNames()
+}
+
+// part gives one use of a shared tensor a parameter of its own.
+func (w *weights) part(name string, u use, v *view) {
+	p := w.named[name]
+	if p == nil {
+		p = &param{ParamInfo: v.param.ParamInfo}
+		p.Name, p.Aliases = name, nil
+		p.Reason = fmt.Sprintf("a parameter of its own that shares the tensor of %q because the values were equal when exported", v.param.Name)
+		w.params = append(w.params, p)
+		w.named[name] = p
+	}
+	w.byUse[u] = &view{param: p, transposed: v.transposed, shape: v.shape}
+}
+
+// firstNames calls a tied weight by the name that comes first in the module.
+func (w *weights) firstNames() {
+	rank := map[string]int{}
+	for i, name := range w.src.meta.order {
+		rank[name] = i + 1
+	}
+	for _, p := range w.params {
+		for i, alias := range p.Aliases {
+			if r := rank[alias]; r > 0 && (rank[p.Name] == 0 || r < rank[p.Name]) {
+				p.Name, p.Aliases[i] = alias, p.Name
+			}
+		}
+	}
+}
+
+// sort orders parameters as the module has them, then as the file has them.
+func (w *weights) sort() {
+	rank := map[string]int{}
+	for i, name := range w.src.meta.order {
+		rank[name] = i - len(w.src.meta.order)
+	}
+	slices.SortStableFunc(w.params, func(a, b *param) int { return rank[a.Name] - rank[b.Name] })
+}
