@@ -49,3 +49,26 @@ type firstOrder struct{}
 func (firstOrder) NoGradReason() string {
 	return "part of a gradient; second derivatives are not built"
 }
+
+// transcendental is embedded by element-wise functions that cost a polynomial or two an element.
+type transcendental struct{}
+
+func (transcendental) Cost(in, out []ir.Type) ir.Work {
+	w := moved(in, out)
+	w.FLOPs = 16 * out[0].Elems()
+	return w
+}
+
+// mover is embedded by ops that read their operands, write their result and compute nothing.
+type mover struct{}
+
+func (mover) Cost(in, out []ir.Type) ir.Work { return moved(in, out) }
+
+// picker is embedded by ops that read of operand 0 as much as they write, and all of the others.
+type picker struct{}
+
+func (picker) Cost(in, out []ir.Type) ir.Work {
+	w := moved(in, out)
+	w.ReadBytes += w.WrittenBytes - in[0].Bytes()
+	return w
+}

@@ -52,3 +52,36 @@ func (Not) Infer(in []ir.Type) ([]ir.Type, error) { return inferLogic(in, 1) }
 func (And) Infer(in []ir.Type) ([]ir.Type, error) { return inferLogic(in, 2) }
 func (Or) Infer(in []ir.Type) ([]ir.Type, error)  { return inferLogic(in, 2) }
 func (Xor) Infer(in []ir.Type) ([]ir.Type, error) { return inferLogic(in, 2) }
+
+func (Not) Eval(in, out []ir.Tensor) { each(in, out, nil, func(x int64) int64 { return x ^ 1 }) }
+func (And) Eval(in, out []ir.Tensor) {
+	eachBroadcast(in, out, nil, func(x, y int64) int64 { return x & y })
+}
+func (Or) Eval(in, out []ir.Tensor) {
+	eachBroadcast(in, out, nil, func(x, y int64) int64 { return x | y })
+}
+func (Xor) Eval(in, out []ir.Tensor) {
+	eachBroadcast(in, out, nil, func(x, y int64) int64 { return x ^ y })
+}
+
+func (o Not) Samples() []ir.Sample {
+	list := append(badOperands(o, ir.T(ir.Bool, 2)), bad(o, "operand 0 is u8, want bool", ir.T(ir.U8, 2)))
+	for _, s := range []ir.Shape{{}, {5}, {3, 4}, {0}} {
+		list = append(list, good(o, ramp(ir.Bool, 0, 0, 1, s...)))
+	}
+	return list
+}
+
+func (o And) Samples() []ir.Sample { return logicSamples(o) }
+func (o Or) Samples() []ir.Sample  { return logicSamples(o) }
+func (o Xor) Samples() []ir.Sample { return logicSamples(o) }
+
+func logicSamples(o ir.Op) []ir.Sample {
+	list := badOperands(o, ir.T(ir.Bool, 2), ir.T(ir.Bool, 2))
+	for _, s := range broadcastShapes() {
+		list = append(list, good(o, ramp(ir.Bool, 0, 0, 1, s[0]...), ramp(ir.Bool, 1, 0, 1, s[1]...)))
+	}
+	return append(list,
+		bad(o, "operand 1 is f32, want bool", ir.T(ir.Bool, 2), ir.T(ir.F32, 2)),
+		bad(o, "do not broadcast", ir.T(ir.Bool, 2), ir.T(ir.Bool, 3)))
+}
