@@ -36,8 +36,12 @@ func hoist(g *ir.Graph, s *Storages, order []*ir.Node) []*ir.Node {
 	return h.out
 }
 
-// fewBytes is what a node may add to the live bytes and still run at once.
-const fewBytes = 64
+// fewBytes is what a result may take and still let its node run at once; fewFirst puts such nodes before all others, because they cost
+// nothing and what waits for them may free much.
+const (
+	fewBytes = 64
+	fewFirst = 1 << 60
+)
 
 type hoister struct {
 	s       *Storages
@@ -80,8 +84,9 @@ func newHoister(g *ir.Graph, s *Storages, order []*ir.Node) *hoister {
 	for i := range h.index {
 		h.index[i] = -1
 	}
+	lazy := lazyNodes(g)
 	for _, n := range order {
-		if !lazy(n) {
+		if !lazy[n.ID] {
 			h.index[n.ID] = int32(len(h.nodes))
 			h.nodes = append(h.nodes, n)
 		}
@@ -156,7 +161,11 @@ func (h *hoister) delta(i int32) (bytes int64, few bool) {
 
 // offer puts a ready node among the eager ones if it is.
 func (h *hoister) offer(i int32) {
-	if d, few := h.delta(i); d < 0 || few {
+	d, few := h.delta(i)
+	if few {
+		d -= fewFirst
+	}
+	if d < 0 {
 		heap.Push(&h.eager, eagerNode{delta: d, at: i})
 	}
 }

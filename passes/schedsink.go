@@ -17,7 +17,7 @@ import (
 // The walk is from the last node to the first, so the places of all readers are final when a node is looked at, and a chain sinks as a
 // whole. Stateful nodes stay, since what they update is ordered by precede and gains nothing; results stay, since they live to the end.
 func sink(g *ir.Graph, s *Storages, order []*ir.Node) []*ir.Node {
-	k := &sinker{s: s, users: make([][]*ir.Node, g.NumNodes()), place: make([]int32, g.NumNodes()), lastUse: make([]int32, len(s.All))}
+	k := &sinker{s: s, lazy: lazyNodes(g), users: make([][]*ir.Node, g.NumNodes()), place: make([]int32, g.NumNodes()), lastUse: make([]int32, len(s.All))}
 	for i := range k.lastUse {
 		k.lastUse[i] = -1
 		if kind := s.All[i].Kind; kind == ParamStorage || kind == ConstStorage {
@@ -53,6 +53,7 @@ func sink(g *ir.Graph, s *Storages, order []*ir.Node) []*ir.Node {
 
 type sinker struct {
 	s       *Storages
+	lazy    []bool
 	users   [][]*ir.Node // by node ID
 	place   []int32      // by node ID: position before which it stands; its own where it did not move
 	lastUse []int32      // by storage: the last place of a reader that has been settled
@@ -79,7 +80,7 @@ func (k *sinker) settle(n *ir.Node, at int32) {
 
 // free tells whether n may stand at a later place without making anything live longer.
 func (k *sinker) free(n *ir.Node, place int32) bool {
-	if lazy(n) {
+	if k.lazy[n.ID] {
 		return true
 	}
 	if ir.IsStateful(n.Op) {

@@ -60,11 +60,11 @@ func (l *Liveness) better(than *Liveness) bool {
 	return l.byteTime() < than.byteTime()
 }
 
-// byteTime is the sum of live bytes over all positions that take time, in KiB so that it cannot overflow.
+// byteTime is the sum of live bytes over all positions that take time; a terabyte over a million nodes still fits.
 func (l *Liveness) byteTime() (sum int64) {
 	for t, n := range l.Order {
 		if ir.ViewOf(n) == nil {
-			sum += l.LiveBytes[t] >> 10
+			sum += l.LiveBytes[t]
 		}
 	}
 	return sum
@@ -93,7 +93,13 @@ func precede(g *ir.Graph, s *Storages, order []*ir.Node) [][]*ir.Node {
 	return before
 }
 
-// lazy tells whether a node is placed by its first reader alone: it makes something from nothing, or moves nothing.
-func lazy(n *ir.Node) bool {
-	return len(n.Out) == 1 && (len(n.In) == 0 || ir.ViewOf(n) != nil)
+// lazyNodes marks, by node ID, the nodes that are placed by their first reader alone: they make something from nothing, or move nothing. The
+// new content of a parameter is never one of them, since it takes the parameter's place.
+func lazyNodes(g *ir.Graph) []bool {
+	next := nextOf(g)
+	lazy := make([]bool, g.NumNodes())
+	for _, n := range g.Nodes {
+		lazy[n.ID] = len(n.Out) == 1 && !next[n.Out[0].ID] && (len(n.In) == 0 || ir.ViewOf(n) != nil)
+	}
+	return lazy
 }
