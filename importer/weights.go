@@ -2,7 +2,9 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -332,12 +334,19 @@ func (w *weights) firstNames() {
 	for i, name := range w.src.meta.order {
 		rank[name] = i + 1
 	}
+	order := func(rank int) int { // names that the module has not come last
+		if rank == 0 {
+			return math.MaxInt
+		}
+		return rank
+	}
 	for _, p := range w.params {
 		for i, alias := range p.Aliases {
 			if r := rank[alias]; r > 0 && (rank[p.Name] == 0 || r < rank[p.Name]) {
 				p.Name, p.Aliases[i] = alias, p.Name
 			}
 		}
+		slices.SortStableFunc(p.Aliases, func(a, b string) int { return cmp.Compare(order(rank[a]), order(rank[b])) })
 	}
 }
 
