@@ -9,7 +9,7 @@ import (
 )
 
 // convKernel serves convolution and its gradients: three products (gemm.go) for each group, whose one operand is packed straight from
-// the cells under the kernel (gather.go), so that no matrix of columns exists anywhere.
+// the cells under the kernel (patches.go), so that no matrix of columns exists anywhere.
 //
 //	forward  y[o, r]  = sum over (c, cell) of w[o, (c, cell)] * x under r        lines r: output positions of all samples
 //	input    dx[c, r] = sum over (o, cell) of w[(o, cell), c] * dy over r        lines r: input positions of all samples

@@ -35,6 +35,9 @@ func Run(t *testing.T, opt Options) {
 	t.Run("load", s.load)
 }
 
+// Lanes tests the lanes alone, for devices that are opened in several ways.
+func Lanes(t *testing.T, opt Options) { (&suite{opt: opt}).lanes(t) }
+
 type suite struct{ opt Options }
 
 // testCase is one op on given operands. want holds what Eval says, f32 unrounded.

@@ -2,12 +2,12 @@ package cpu
 
 import "aitk/ir"
 
-// gather packs the cells that a convolution's kernel covers, from a tensor [samples, channels, spatial...], as a matrix whose one index
+// patches packs the cells that a convolution's kernel covers, from a tensor [samples, channels, spatial...], as a matrix whose one index
 // is a position r (sample, then position in row-major order) and whose other is (channel of the group, kernel cell).
 //
 // For each position a table of the worker says where in a channel each cell lies, -1 outside; it serves all channels, so the
 // arithmetic on coordinates is paid once for each position and cell of a block.
-type gather struct {
+type patches struct {
 	v        floats
 	group    int // channels of a group
 	channels int // channels in all
@@ -22,20 +22,20 @@ type gather struct {
 }
 
 // under reads x at the cells under each output position.
-func (c *conv) under(x floats) *gather {
-	g := &gather{v: x, group: c.channels(), source: extents(c.x[2:]), size: c.inputs(), targets: extents(c.y[2:]), count: c.positions()}
+func (c *conv) under(x floats) *patches {
+	g := &patches{v: x, group: c.channels(), source: extents(c.x[2:]), size: c.inputs(), targets: extents(c.y[2:]), count: c.positions()}
 	c.finish(g, func(k, axis int) int { return k*int(c.dilations[axis]) - int(c.pads[axis]) })
 	return g
 }
 
 // over reads dy at the output positions whose kernel covers each input position.
-func (c *conv) over(dy floats) *gather {
-	g := &gather{v: dy, group: c.filters(), source: extents(c.y[2:]), size: c.positions(), targets: extents(c.x[2:]), count: c.inputs(), up: true}
+func (c *conv) over(dy floats) *patches {
+	g := &patches{v: dy, group: c.filters(), source: extents(c.y[2:]), size: c.positions(), targets: extents(c.x[2:]), count: c.inputs(), up: true}
 	c.finish(g, func(k, axis int) int { return int(c.pads[axis]) - k*int(c.dilations[axis]) })
 	return g
 }
 
-func (c *conv) finish(g *gather, shift func(k, axis int) int) {
+func (c *conv) finish(g *patches, shift func(k, axis int) int) {
 	g.channels = g.group * c.group
 	g.cells = c.cells()
 	g.strides = extents(c.strides)
@@ -63,7 +63,7 @@ func extents(s []int64) []int {
 const maxAxes = 8
 
 // table writes where the cells first, first+1 ... (going round) of position r lie in their channel, -1 outside.
-func (g *gather) table(dst []int64, r, first int) {
+func (g *patches) table(dst []int64, r, first int) {
 	var at [maxAxes]int
 	axes := len(g.source)
 	for i := axes - 1; i >= 0; i-- {
@@ -100,7 +100,7 @@ func (g *gather) table(dst []int64, r, first int) {
 }
 
 // packPositions is a packer whose lines are positions and whose k is (channel, cell).
-func (g *gather) packPositions(w *worker, dst []float64, width, p, r0, r1, k0, k1 int) {
+func (g *patches) packPositions(w *worker, dst []float64, width, p, r0, r1, k0, k1 int) {
 	n := k1 - k0
 	if tail := (r1 - r0) % width; tail != 0 {
 		clear(dst[(r1-r0)/width*width*n:])
@@ -114,7 +114,7 @@ func (g *gather) packPositions(w *worker, dst []float64, width, p, r0, r1, k0, k
 }
 
 // packCells is a packer whose lines are (channel, cell) and whose k is positions.
-func (g *gather) packCells(w *worker, dst []float64, width, p, r0, r1, k0, k1 int) {
+func (g *patches) packCells(w *worker, dst []float64, width, p, r0, r1, k0, k1 int) {
 	n, lines := k1-k0, r1-r0
 	if tail := lines % width; tail != 0 {
 		clear(dst[lines/width*width*n:])
@@ -131,7 +131,7 @@ func (g *gather) packCells(w *worker, dst []float64, width, p, r0, r1, k0, k1 in
 }
 
 // collect reads n elements (channel, cell) from cell on, of the channel that starts at base, and writes them width apart.
-func (g *gather) collect(dst []float64, width int, table []int64, base, cell, n int) {
+func (g *patches) collect(dst []float64, width int, table []int64, base, cell, n int) {
 	switch g.v.d {
 	case ir.F32:
 		collect(dst, g.v.f32, width, table, base, g.size, g.cells, cell, n)
