@@ -30,6 +30,45 @@ func ParseOp(text string, vocab Vocabulary) (Op, error) {
 	return o, nil
 }
 
+// SameOp tells whether two ops are of one type with the same attributes, as the text form has them: an absent list is an empty one, and floats are the
+// same where their bits are. (== panics on ops with lists, reflect.DeepEqual takes 0 for -0.)
+func SameOp(a, b Op) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	v, w := reflect.ValueOf(a), reflect.ValueOf(b)
+	if v.Type() != w.Type() {
+		return false
+	}
+	if v.Kind() != reflect.Struct {
+		return v.Equal(w)
+	}
+	for i := range v.NumField() {
+		if v.Type().Field(i).IsExported() && !sameAttr(v.Field(i), w.Field(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameAttr(v, w reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice:
+		if v.Len() != w.Len() {
+			return false
+		}
+		for i := range v.Len() {
+			if v.Index(i).Int() != w.Index(i).Int() {
+				return false
+			}
+		}
+		return true
+	case reflect.Float64:
+		return math.Float64bits(v.Float()) == math.Float64bits(w.Float())
+	}
+	return v.Equal(w)
+}
+
 func writeOp(b *strings.Builder, o Op) {
 	if o == nil {
 		b.WriteByte('?')

@@ -96,9 +96,6 @@ func NewVocabulary(ops []Op) Vocabulary {
 // OpName is the struct type's name, as printed.
 func OpName(o Op) string { return reflect.TypeOf(o).Name() }
 
-// SameOp tells whether two ops have the same type and attributes. (== panics on ops with slice fields.)
-func SameOp(a, b Op) bool { return reflect.DeepEqual(a, b) }
-
 // AliasesOf returns the alias pairs of any op.
 func AliasesOf(o Op) []AliasPair {
 	if e, ok := o.(Effects); ok {

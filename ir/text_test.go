@@ -287,3 +287,29 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestSameOp(t *testing.T) {
+	nan := math.NaN()
+	cases := []struct {
+		a, b ir.Op
+		want bool
+	}{
+		{Same{}, Same{}, true},
+		{Same{}, Join{}, false},
+		{Same{List: []int64{}}, Same{}, true},
+		{Same{List: []int64{1, 2}}, Same{List: []int64{1, 2}}, true},
+		{Same{List: []int64{1, 2}}, Same{List: []int64{1, 3}}, false},
+		{Same{Shape: ir.Shape{1}}, Same{}, false},
+		{Same{X: math.Copysign(0, -1)}, Same{}, false},
+		{Same{X: nan}, Same{X: nan}, true},
+		{Same{Name: "a"}, Same{Name: "b"}, false},
+		{Same{DType: ir.F32}, Same{DType: ir.F64}, false},
+		{nil, Same{}, false},
+		{nil, nil, true},
+	}
+	for _, c := range cases {
+		if got := ir.SameOp(c.a, c.b); got != c.want {
+			t.Errorf("%+v and %+v: %v", c.a, c.b, got)
+		}
+	}
+}
