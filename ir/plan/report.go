@@ -21,6 +21,8 @@ type Report struct {
 	SwapOutBytes        int64
 	SwapInBytes         int64
 	StallPicos          int64
+	QuantizedWeights    int64 // parameters stored in fewer bits than the model file has
+	QuantizedSavedBytes int64
 	Phases              []PhasePeak
 	Decisions           []Decision
 }
