@@ -80,6 +80,9 @@ func (g *generator) above(x *ir.Value, least float64) *ir.Value {
 		return x
 	}
 	abs := g.add(op.Abs{}, span{0, s.size()}, x)
+	if abs == nil {
+		return nil
+	}
 	return g.add(op.Add{}, span{least, s.size() + least}, abs, g.b.Scalar(g.DType, least))
 }
 

@@ -25,7 +25,7 @@ type Options struct {
 	Seed     uint64
 	Nodes    int      // at least so many nodes, and a few more; 0: 20
 	DType    ir.DType // of floats; Invalid: F32
-	MaxElems int64    // of one value; 0: 256
+	MaxElems int64    // of what a node makes, at least 64; 0: 256
 	Params   bool     // trainable and frozen weights, statistics
 	Updates  bool     // with Params: some weights are updated by SGD and Adam, statistics by MovingAverage
 	Loss     bool     // a scalar result "loss" to which float values contribute; gradients can be built from it
@@ -43,6 +43,7 @@ func Graph(o Options) *ir.Graph {
 	if o.MaxElems == 0 {
 		o.MaxElems = 256
 	}
+	o.MaxElems = max(o.MaxElems, 64)
 	g := &generator{Options: o, rand: rand.New(rand.NewPCG(o.Seed, 0x61697467)), g: ir.NewGraph(fmt.Sprintf("gen%d", o.Seed))}
 	g.b = &ir.Builder{G: g.g}
 	g.leaves()

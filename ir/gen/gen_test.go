@@ -62,6 +62,11 @@ func TestGraphs(t *testing.T) {
 		}
 		finite(t, g, seed)
 	}
+	for _, most := range []int64{1, 64, 100, 4096} { // no size makes the generator stumble
+		if g := Graph(Options{Seed: uint64(most), Nodes: 2000, Params: true, Updates: true, Loss: true, MaxElems: most}); ir.Verify(g) != nil {
+			t.Errorf("at most %d elements: %v", most, ir.Verify(g))
+		}
+	}
 	if multi == 0 || views == 0 || deep == 0 {
 		t.Errorf("%d nodes with several outputs, %d views, %d long lives", multi, views, deep)
 	}
