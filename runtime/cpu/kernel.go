@@ -17,6 +17,16 @@ func families() []func(*builder) (runtime.Kernel, error) {
 		convKernel,
 		maxPoolKernel,
 		avgPoolKernel,
+		softmaxKernel,
+		layerNormKernel,
+		rmsNormKernel,
+		batchNormKernel,
+		movingAverageKernel,
+		crossEntropyKernel,
+		dropoutKernel,
+		sgdKernel,
+		adamKernel,
+		finiteKernel,
 	}
 }
 
