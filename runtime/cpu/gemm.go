@@ -26,7 +26,7 @@ const (
 
 	// macsPerTile is how much work makes one more tile worth its packing, about 80 us.
 	macsPerTile = 1 << 19
-	maxTiles    = 64
+	maxTiles    = 16
 	minTileEdge = 16
 )
 

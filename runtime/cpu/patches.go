@@ -17,6 +17,9 @@ type patches struct {
 	count    int // positions of a sample
 	cells    int
 	shift    []int // for each cell and axis: what the cell adds to a coordinate
+	offset   []int // for each cell: what it adds to the place of a position whose cells all lie inside; for under alone
+	low      []int // by axis: least and greatest shift
+	high     []int
 	strides  []int
 	up       bool // coordinates are divided by the stride instead of multiplied: the input gradient
 }
@@ -48,6 +51,16 @@ func (c *conv) finish(g *patches, shift func(k, axis int) int) {
 			rest /= kernel[i]
 		}
 		g.shift = append(g.shift, at...)
+		offset := 0
+		for i, x := range at {
+			offset = offset*g.source[i] + x
+		}
+		g.offset = append(g.offset, offset)
+	}
+	g.low, g.high = make([]int, len(kernel)), make([]int, len(kernel))
+	for i, n := range kernel {
+		first, last := shift(0, i), shift(n-1, i)
+		g.low[i], g.high[i] = min(first, last), max(first, last)
 	}
 }
 
@@ -74,6 +87,15 @@ func (g *patches) table(dst []int64, r, first int) {
 		r /= g.targets[i]
 	}
 	cell := first
+	if base, ok := g.inside(&at); ok {
+		for t := range dst {
+			dst[t] = int64(base + g.offset[cell])
+			if cell++; cell == g.cells {
+				cell = 0
+			}
+		}
+		return
+	}
 	for t := range dst {
 		shift := g.shift[cell*axes : cell*axes+axes]
 		pos := 0
@@ -97,6 +119,20 @@ func (g *patches) table(dst []int64, r, first int) {
 			cell = 0
 		}
 	}
+}
+
+// inside tells whether all cells over a coordinate lie in the source, as most do, and where the coordinate itself lies.
+func (g *patches) inside(at *[maxAxes]int) (pos int, ok bool) {
+	if g.up {
+		return 0, false
+	}
+	for i, n := range g.source {
+		if at[i]+g.low[i] < 0 || at[i]+g.high[i] >= n {
+			return 0, false
+		}
+		pos = pos*n + at[i]
+	}
+	return pos, true
 }
 
 // packPositions is a packer whose lines are positions and whose k is (channel, cell).
