@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"strings"
 
 	"aitk/ir"
 )
@@ -16,8 +17,8 @@ type SwapOut struct{ To ir.Space }
 
 // Infer gives x's type in space To.
 func (o SwapOut) Infer(in []ir.Type) ([]ir.Type, error) {
-	if len(in) != 1 {
-		return nil, fmt.Errorf("takes 1 operand (x), got %d", len(in))
+	if err := wantStored(in, "x"); err != nil {
+		return nil, err
 	}
 	if in[0].Space != ir.Device {
 		return nil, fmt.Errorf("x must lie on the device, got %v", in[0])
@@ -37,8 +38,8 @@ type SwapWait struct{}
 
 // Infer gives no output.
 func (SwapWait) Infer(in []ir.Type) ([]ir.Type, error) {
-	if len(in) != 2 {
-		return nil, fmt.Errorf("takes 2 operands (x, host), got %d", len(in))
+	if err := wantStored(in, "x", "host"); err != nil {
+		return nil, err
 	}
 	back := in[1]
 	back.Space = ir.Device
@@ -55,8 +56,8 @@ type SwapIn struct{}
 
 // Infer gives the device type.
 func (SwapIn) Infer(in []ir.Type) ([]ir.Type, error) {
-	if len(in) != 1 {
-		return nil, fmt.Errorf("takes 1 operand (host), got %d", len(in))
+	if err := wantStored(in, "host"); err != nil {
+		return nil, err
 	}
 	t := in[0]
 	if t.Space == ir.Device {
@@ -64,6 +65,22 @@ func (SwapIn) Infer(in []ir.Type) ([]ir.Type, error) {
 	}
 	t.Space = ir.Device
 	return []ir.Type{t}, nil
+}
+
+// wantStored is wantOperands for ops that move bytes: any space and any dtype, packed ones too.
+func wantStored(in []ir.Type, names ...string) error {
+	if len(in) != len(names) {
+		return fmt.Errorf("takes %s (%s), got %d", plural(len(names), "operand"), strings.Join(names, ", "), len(in))
+	}
+	for i, t := range in {
+		if t.DType.Bits() == 0 || t.Space >= ir.NumSpaces {
+			return fmt.Errorf("%s has no storage, got %v", names[i], t)
+		}
+		if err := t.Shape.Check(); err != nil {
+			return fmt.Errorf("%s: %w", names[i], err)
+		}
+	}
+	return nil
 }
 
 const noSwapGrad = "memory passes run after autodiff"
