@@ -14,7 +14,8 @@ import (
 // A label's loss is -(1-s)*logp[label] - s/classes*sum(logp) with logp the log-softmax and s = LabelSmoothing in [0,1]. With HasIgnore,
 // labels equal to IgnoreIndex are left out. Reduction "mean" divides the sum by the number of labels kept, "sum" does not. The mean over
 // no label at all (everything ignored, or an empty batch) is NaN, as in PyTorch; the sum is 0. Any other label outside [0, classes) is an
-// error of the data, which devices report. Losses are summed in row-major order of target.
+// error of the data, which CheckData and devices report. Losses are summed in row-major order of target, wider than f32; devices sum
+// stretches of target whose extent depends on target's shape alone, then the stretches in order.
 type SoftmaxCrossEntropy struct {
 	Axis           int64
 	LabelSmoothing float64

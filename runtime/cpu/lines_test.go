@@ -188,7 +188,7 @@ func TestLineKernels(t *testing.T) {
 	for _, o := range lineOps() {
 		cases = append(cases, samplesOf(t, o)...)
 	}
-	devs := []*Device{openTest(t, Options{Threads: 1}), openTest(t, Options{Threads: 3})}
+	devs := []*Device{openTest(t, Options{Threads: 1, HeapArenas: true}), openTest(t, Options{Threads: 3, HeapArenas: true})}
 	for i, c := range cases {
 		t.Run(fmt.Sprintf("%s_%d", ir.OpName(c.Op), i), func(t *testing.T) {
 			first := place(t, devs[0], c, nil)
