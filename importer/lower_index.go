@@ -209,6 +209,8 @@ func (c *call) resize(x *operand, scales []float64, sizes []int64, coord, round 
 // source is the coordinate in the operand of cell i of the result.
 func (c *call) source(i, scale, dim, size float64, coord string) float64 {
 	switch coord {
+	case "tf_half_pixel_for_nn":
+		return (i + 0.5) / scale
 	case "half_pixel":
 		return (i+0.5)/scale - 0.5
 	case "half_pixel_symmetric":

@@ -179,6 +179,7 @@ func lowerConvTranspose(c *call) []*operand {
 				less, more = more, less
 			}
 			win.pads[i], win.pads[i+n] = less, more
+			full = max(full, want)
 		case auto == "VALID":
 			win.pads[i], win.pads[i+n] = 0, 0
 		case auto != "NOTSET" && auto != "":

@@ -88,7 +88,7 @@ func (s *slots) meet(n *onnxpb.NodeProto, operand int) {
 		// The older exporter names its node after the op, so that only MatMul says it; the module's class says it where it is known.
 		linear := strings.Contains(sc.call, "linear") || strings.HasSuffix(sc.class, ".Linear") || sc.call == "MatMul" && sc.class == ""
 		s.linear = s.linear || operand == 1 && linear
-	case "Gather":
+	case "Gather", "GatherND", "GatherElements":
 		leaf = pick(operand, "weight")
 	case "LSTM", "GRU", "RNN":
 		leaf = pick(operand, "", "weight_ih", "weight_hh", "bias")
