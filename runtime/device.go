@@ -21,7 +21,8 @@ type Device interface {
 	Kernel(x *plan.Exec, in, out []Slice, scratch Slice) (Kernel, error)
 	// Launch queues a kernel on a lane.
 	Launch(lane plan.Lane, k Kernel) error
-	// Copy queues a copy on a lane. It is asynchronous.
+	// Copy queues a copy on a lane. It is asynchronous. A slice in the disk space is a stretch of a parameter: its Arena has no host memory, and
+	// the device calls Download (load) or Upload (save) in the copy's turn.
 	Copy(lane plan.Lane, dst, src Slice) error
 	// Record marks the end of what is queued on a lane so far. Events are reused: slot is a number below Events.
 	Record(lane plan.Lane, slot int32) error
