@@ -45,9 +45,9 @@ func Order() []OrderPair {
 		{"average", "autodiff", "gradients are those of the divided loss"},
 		{"autodiff", "optimizer", "an update needs its gradient"},
 		{"optimizer", "late-dce", "a gradient is dead until an update reads it"},
-		{"late-canonicalize", "late-fold", "as for canonicalize and fold"},
-		{"late-fold", "late-cse", "as for fold and cse"},
-		{"late-cse", "late-dce", "as for cse and dce"},
+		{"late-canonicalize", "late-fold", "a removed Expand or Transpose leaves smaller constants to fold"},
+		{"late-fold", "late-cse", "folded constants of equal content are merged"},
+		{"late-cse", "late-dce", "merging leaves nodes without readers"},
 		{"late-cse", "schedule", "cse keeps the earlier of two nodes, which lengthens lives that schedule has shortened"},
 		{"late-dce", "schedule", "dead nodes count in the peak"},
 	}
