@@ -24,7 +24,9 @@ type state struct {
 	picos int64 // of all runs
 	count int   // reruns
 
+	held    bool    // stages are not walked again until settle
 	touched []int32 // stages to walk again
+	dirty   []bool  // by stage: in touched
 	ends    []int64 // scratch of walk
 	taken   []int32 // scratch of walk
 }
@@ -36,7 +38,7 @@ func stageOf(e int64) int32 { return int32(e >> 32) }
 
 func newState(m *model) *state {
 	s := &state{m: m, runs: make([][]int32, m.n), extra: make([][]int32, m.n), uses: make([][]int64, len(m.p.Values)),
-		local: make([]int64, m.n), tree: newPeakTree(int(m.n)), picos: m.sum}
+		local: make([]int64, m.n), dirty: make([]bool, m.n), tree: newPeakTree(int(m.n)), picos: m.sum}
 	for v, readers := range m.readers {
 		s.uses[v] = make([]int64, len(readers))
 		for i, j := range readers {
@@ -49,9 +51,9 @@ func newState(m *model) *state {
 		s.tree.add(birth+1, stageOf(end), m.p.Values[v].Bytes)
 	}
 	for t := range m.n {
-		s.touched = append(s.touched, t)
+		s.touch(t)
 	}
-	s.walkTouched()
+	s.settle()
 	return s
 }
 
@@ -193,13 +195,26 @@ func (s *state) shift(v, birth int32, was, is int64) {
 }
 
 func (s *state) touch(t int32) {
-	if t >= 0 && t < s.m.n && !contains(s.touched, t) {
+	if t >= 0 && t < s.m.n && !s.dirty[t] {
+		s.dirty[t] = true
 		s.touched = append(s.touched, t)
 	}
 }
 
+// hold puts off walking stages while many reruns are added; the peak is not to be read until settle.
+func (s *state) hold() { s.held = true }
+
+func (s *state) settle() {
+	s.held = false
+	s.walkTouched()
+}
+
 func (s *state) walkTouched() {
+	if s.held {
+		return
+	}
 	for _, t := range s.touched {
+		s.dirty[t] = false
 		is := s.walk(t)
 		s.tree.add(t, t+1, is-s.local[t])
 		s.local[t] = is
@@ -269,6 +284,15 @@ func (s *state) credit(j int32, e int64, ends []int64) int64 {
 		sum += s.m.p.Values[pair.Out].Bytes
 	}
 	return sum
+}
+
+// addAll adds the reruns of a plan.
+func (s *state) addAll(plan []Recompute) {
+	s.hold()
+	for _, r := range plan {
+		s.add(r.Stage, r.Op)
+	}
+	s.settle()
 }
 
 // recomputes lists the reruns in the order of a Solution.

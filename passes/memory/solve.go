@@ -1,0 +1,119 @@
+package memory
+
+import (
+	"fmt"
+	"strings"
+)
+
+// InfeasibleError says that the planner knows no plan within the budget.
+type InfeasibleError struct {
+	BudgetBytes  int64
+	MinimumBytes int64   // the smallest peak that the planner can do; with this budget Solve succeeds
+	BoundBytes   int64   // no plan of this order has a smaller peak
+	Stage        int32   // op at the peak of that plan
+	Alive        []int32 // values on the device there, largest first
+}
+
+func (e *InfeasibleError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "budget of %d bytes is too small: the smallest peak found is %d bytes, at op %d, where values", e.BudgetBytes, e.MinimumBytes, e.Stage)
+	for i, v := range e.Alive {
+		if i == 5 {
+			fmt.Fprintf(&b, " and %d more", len(e.Alive)-i)
+			break
+		}
+		fmt.Fprintf(&b, " %d", v)
+	}
+	b.WriteString(" are alive")
+	return b.String()
+}
+
+// Unlimited is the plan without recompute, with swaps only for persistent values whose home is fixed on the host.
+func Unlimited(p *Problem) (*Solution, error) {
+	if err := Validate(p); err != nil {
+		return nil, err
+	}
+	return newModel(p).finish(nil)
+}
+
+// Minimum is the plan with the smallest peak that the planner finds at any cost in time, by the means that p allows. It does not depend on
+// the budget or on options: this defines the smallest budget with which Solve succeeds.
+func Minimum(p *Problem) (*Solution, error) {
+	if err := Validate(p); err != nil {
+		return nil, err
+	}
+	m := newModel(p)
+	least := m.leastPeak(m.degree(m.baseGaps()), 0)
+	return m.finish(least.plan)
+}
+
+// Solve plans p within its budget at the least time that it finds. Below the peak of Minimum it returns an *InfeasibleError, from there on a plan. Without
+// a limit, or with one that the plan without recompute and swap keeps, it returns that plan.
+func Solve(p *Problem, o Options) (*Solution, error) {
+	if err := Validate(p); err != nil {
+		return nil, err
+	}
+	m := newModel(p)
+	s := newState(m)
+	budget := p.BudgetBytes
+	if budget < 0 || s.tree.peak() <= budget {
+		return m.finish(nil)
+	}
+	gaps := m.baseGaps()
+	floor := m.degree(gaps)
+	least := m.leastPeak(floor, budget)
+	if least.peak > budget {
+		return nil, m.infeasible(floor)
+	}
+	sol, err := m.finish(m.improve(least.plan, o))
+	if err != nil {
+		return nil, err
+	}
+	return sol, nil
+}
+
+// infeasible describes the least peak.
+func (m *model) infeasible(floor int64) error {
+	least := m.leastPeak(floor, 0)
+	r, err := Simulate(m.p, &Solution{Recomputes: least.plan})
+	if err != nil {
+		return err
+	}
+	return &InfeasibleError{BudgetBytes: m.p.BudgetBytes, MinimumBytes: r.PeakBytes, BoundBytes: floor, Stage: r.PeakStage, Alive: r.Alive}
+}
+
+// improve finds a good plan within the budget, given a feasible one.
+func (m *model) improve(feasible []Recompute, o Options) []Recompute {
+	budget := m.p.BudgetBytes
+	moves := o.Moves
+	if moves == 0 {
+		moves = min(120000, 200000000/int64(m.n))
+	}
+	s := newState(m)
+	if newGreedy(s).reduce(budget, 20*int(m.n)+1000) {
+		s.dropIdle(budget)
+	}
+	x := newSearch(s, budget, o.Seed)
+	other := newState(m)
+	other.addAll(feasible)
+	other.dropIdle(budget)
+	if plan := other.recomputes(); other.picos < x.cost {
+		x.load(plan)
+		x.record()
+	}
+	x.anneal(moves)
+	x.load(x.best)
+	x.dropIdle(budget)
+	return x.recomputes()
+}
+
+// finish makes a Solution of a plan and fills in what the simulator says of it.
+func (m *model) finish(plan []Recompute) (*Solution, error) {
+	sol := &Solution{Recomputes: plan}
+	r, err := Simulate(m.p, sol)
+	if err != nil {
+		return nil, fmt.Errorf("memory planner made an illegal plan: %w", err)
+	}
+	sol.PeakBytes, sol.HostPeakBytes, sol.StepPicos = r.PeakBytes, r.HostPeakBytes, r.StepPicos
+	return sol, nil
+}
