@@ -2,7 +2,7 @@
 // same graph. It knows the vocabulary, but nothing of passes, plans and devices.
 //
 // Invariants: every graph passes ir.Verify; with the content of Inputs and Params every value is finite (the generator carries an interval of
-// each value along and refuses an op that would leave it); indices are in range; tensors are small, at most MaxElems elements.
+// each value along and refuses an op that would leave it); indices are in range; what nodes make is small, at most MaxElems elements each.
 //
 // What graphs hold on purpose: values that are used again much later (idle gaps), views, operands that die where an op may write over
 // them, broadcasting, ops with several outputs, equal nodes (for cse), dead nodes (for dce), literals, integers and booleans, random ops,
