@@ -209,6 +209,9 @@ func TestAliasesShareBytes(t *testing.T) {
 					continue
 				}
 				same := out[a.Out].Bytes() == s.In[a.In].Type.Bytes()
+				if same && !a.View && out[a.Out].Elems() != s.In[a.In].Type.Elems() {
+					t.Errorf("%s: result %d has the bytes of operand %d but other elements: writing over it would not be safe", describe(s), a.Out, a.In)
+				}
 				shared = shared || same
 				if a.View && !same {
 					t.Errorf("%s: result %d is a view of operand %d with other bytes", describe(s), a.Out, a.In)

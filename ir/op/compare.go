@@ -6,23 +6,15 @@ import (
 	"aitk/ir"
 )
 
-// The comparisons. Operands have one element type and broadcast; the result is bool. NaN compares false with everything.
+// The comparisons. Operands have one element type and broadcast; the result is bool. NaN compares false with everything. They never
+// write over an operand: equal bytes do not mean equal elements here, an f32 of 6 elements is as long as 24 booleans.
 type (
 	// Equal is x == y, for any element type.
-	Equal struct {
-		over01
-		boolResult
-	}
+	Equal struct{ boolResult }
 	// Less is x < y, for numbers.
-	Less struct {
-		over01
-		boolResult
-	}
+	Less struct{ boolResult }
 	// LessEqual is x <= y, for numbers.
-	LessEqual struct {
-		over01
-		boolResult
-	}
+	LessEqual struct{ boolResult }
 	// IsNaN tells which floats are NaN.
 	IsNaN struct{ boolResult }
 	// IsInf tells which floats are infinite, of either sign.
