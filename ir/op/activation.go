@@ -151,7 +151,7 @@ func (o LeakyRelu) Eval(in, out []ir.Tensor) {
 }
 
 func (o Clip) Eval(in, out []ir.Tensor) {
-	lo, hi := o.intBounds(in[0].Type.DType)
+	lo, hi := o.IntBounds(in[0].Type.DType)
 	each(in, out, func(x float64) float64 {
 		return min(max(x, o.Min), o.Max)
 	}, func(x int64) int64 {
@@ -159,8 +159,8 @@ func (o Clip) Eval(in, out []ir.Tensor) {
 	})
 }
 
-// intBounds are the bounds that integers of type d are clipped to. Fractions move inward.
-func (o Clip) intBounds(d ir.DType) (lo, hi int64) {
+// IntBounds are the bounds that integers of type d are clipped to. Fractions move inward.
+func (o Clip) IntBounds(d ir.DType) (lo, hi int64) {
 	return clampInt(d, math.Ceil(o.Min)), clampInt(d, math.Floor(o.Max))
 }
 
