@@ -19,7 +19,7 @@ import (
 //
 //	%7 =b Expand{shape=[32,10]} 1      ; grad of %5
 //	%8 =b ReluGrad %4 %7
-//	%9 =b MatMul{transa=true} %0 %8    the gradient of %1
+//	%9 =b MatMul{transA=true} %0 %8    the gradient of %1
 //
 // Activity is known both ways: a node is differentiated only if a gradient arrives and one of its operands depends on a trainable
 // parameter through floats. Contributions to one value are added as they arrive, so that one sum is alive at a time and its order is that

@@ -12,7 +12,7 @@ import (
 // adds a node that computes without taking another's place.
 //
 //	%2 = Transpose{perm=[1,0]} %1
-//	%3 = MatMul %0 %2                   ->   %3 = MatMul{transb=true} %0 %1
+//	%3 = MatMul %0 %2                   ->   %3 = MatMul{transB=true} %0 %1
 //	%4 = Reshape{shape=[6]} %3
 //	%5 = Reshape{shape=[2,3]} %4        ->   %5 = Reshape{shape=[2,3]} %3
 //	%6 = Mul %5 1                       ->   %5

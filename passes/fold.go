@@ -75,7 +75,7 @@ func foldConsts(g *ir.Graph) (nodes, newBytes int64) {
 // fillLiterals turns large literals with equal elements into Fills at the start of the program, since a literal's bytes live all through.
 func (f *folder) fillLiterals(sub []*ir.Value) (n int64) {
 	for _, c := range f.g.Consts {
-		if c.Type.Bytes() <= smallLiteralBytes || c.Type.DType == ir.I4 || f.kept[c.ID] {
+		if c.Type.Bytes() <= smallLiteralBytes || c.Type.DType == ir.I4 || f.kept[c.ID] || f.next[c.ID] {
 			continue
 		}
 		x, ok := splatOf(c)

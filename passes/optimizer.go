@@ -11,7 +11,7 @@ import (
 // optimizer appends the updates. Where nothing speaks against it an update stands in the backward half, right after its gradient is
 // complete and the last node has read the old weight, so that the gradient's bytes are free again at once:
 //
-//	%20 =b MatMul{transa=true} %0 %19        the gradient of "w", complete
+//	%20 =b MatMul{transA=true} %0 %19        the gradient of "w", complete
 //	%21 =u AllFinite %18 %20                 the flag falls with the first gradient that is not finite
 //	%22 =u SumSquares %20
 //	%23 =u Add %15 %22
