@@ -108,7 +108,7 @@ func TestWorkersDoNotShow(t *testing.T) {
 	} {
 		var first ir.Tensor
 		for _, threads := range []int{1, 2, 5} {
-			s := newSingle(t, openTest(t, Options{Threads: threads}), c.o, c.in...)
+			s := newSingle(t, openTest(t, Options{Threads: threads, HeapArenas: true}), c.o, c.in...)
 			s.set(t, 9)
 			for range 3 {
 				if err := s.kernel.Run(); err != nil {
