@@ -1,0 +1,274 @@
+package passes
+
+import (
+	"errors"
+	"fmt"
+
+	"aitk/ir"
+	"aitk/ir/plan"
+	"aitk/passes/cost"
+	"aitk/passes/memory"
+)
+
+// MemoryOptions are the settings of the back half: device, budgets and what may be done to keep them.
+type MemoryOptions struct {
+	Profile         *cost.Profile
+	BudgetBytes     int64   // of the device arena; < 0: none
+	BudgetPercent   float64 // of the unlimited arena; used where positive
+	HostBudgetBytes int64   // of the host arena; < 0: no limit
+	Recompute       bool    // recomputes allowed
+	Swap            bool    // swapping allowed
+	Effort          int64   // search moves; 0: the solver's default
+}
+
+// candidate is one way to run the programs: decisions written in, placed.
+type candidate struct {
+	programs []*ir.Graph
+	place    *placement
+	solution *memory.Solution // of the step; nil for the unlimited plan
+}
+
+func (c *candidate) device() int64 { return c.place.arenas[ir.Device].ArenaBytes }
+func (c *candidate) host() int64   { return c.place.arenas[ir.Pinned].ArenaBytes }
+
+// FitError says that no plan fits the budget; the plan that Compile returns beside it is the smallest one.
+type FitError struct {
+	BudgetBytes, MinimumBytes int64
+	HostBudgetBytes           int64 // < 0: no limit
+	At                        ir.Origin
+	AtOp                      string
+	Alive                     []AliveTensor // at the peak, largest first
+	Advice                    []string
+}
+
+// AliveTensor is a tensor that takes bytes at the peak.
+type AliveTensor struct {
+	Name     string
+	Bytes    int64
+	Category plan.Category
+}
+
+func (e *FitError) Error() string {
+	s := fmt.Sprintf("does not fit: the budget is %d bytes, the smallest arena the planner can do is %d bytes", e.BudgetBytes, e.MinimumBytes)
+	if at := e.At.String(); at != "" || e.AtOp != "" {
+		s += fmt.Sprintf("; the peak is at %s %s", e.AtOp, at)
+	}
+	if len(e.Alive) > 0 {
+		s += ", where these live:"
+		for _, a := range e.Alive {
+			s += fmt.Sprintf("\n  %12d  %-15s %s", a.Bytes, a.Category, a.Name)
+		}
+	}
+	for _, a := range e.Advice {
+		s += "\n  " + a
+	}
+	return s
+}
+
+// Compile plans the programs of ctx, which the front passes have made and scheduled, for a device and a budget. It returns the plan that
+// fits, or the smallest one (Report.Fits false) with a *FitError.
+//
+// The budget is for the arena, the solver knows live bytes; they differ by fragmentation. So the solver is asked for less until the placed
+// arena fits. Below the arena of the peak-minimiser's plan, which does not depend on the budget, nothing is tried.
+func Compile(ctx *Context, o MemoryOptions) (*plan.Plan, error) {
+	c := &compiler{MemoryOptions: o, ctx: ctx}
+	return c.compile()
+}
+
+type compiler struct {
+	MemoryOptions
+	ctx   *Context
+	graph string // hash of the step before memory decisions
+}
+
+func (c *compiler) compile() (*plan.Plan, error) {
+	step := c.ctx.Program("step")
+	c.graph = ir.Hash(step)
+	unlimited, err := c.unlimited()
+	if err != nil {
+		return nil, err
+	}
+	smallest, err := c.smallest()
+	if err != nil {
+		return nil, err
+	}
+	if smallest.device() > unlimited.device() && unlimited.host() <= smallest.host() {
+		smallest = unlimited
+	}
+	budget := c.BudgetBytes
+	if c.BudgetPercent > 0 {
+		budget = int64(float64(unlimited.device()) * c.BudgetPercent / 100)
+	}
+	chosen := unlimited
+	var fit *FitError
+	switch {
+	case budget < 0 || budget >= unlimited.device():
+	case budget < smallest.device():
+		fit = &FitError{BudgetBytes: budget, MinimumBytes: smallest.device(), HostBudgetBytes: c.HostBudgetBytes}
+		chosen = smallest
+	default:
+		if chosen, err = c.within(budget); err != nil {
+			return nil, err
+		}
+		if chosen == nil {
+			chosen = smallest
+		}
+	}
+	p, err := c.finish(chosen, unlimited, smallest, budget)
+	if err != nil {
+		return nil, err
+	}
+	if fit != nil {
+		p.Report.Fits = false
+		describePeak(fit, p)
+		c.advise(fit)
+		return p, fit
+	}
+	return p, nil
+}
+
+// advise says what would help, from what was not allowed.
+func (c *compiler) advise(fit *FitError) {
+	fit.Advice = append(fit.Advice, fmt.Sprintf("use --budget %d or more", fit.MinimumBytes))
+	if !c.Recompute {
+		fit.Advice = append(fit.Advice, "allow recomputing (--recompute auto)")
+	}
+	if !c.Swap {
+		fit.Advice = append(fit.Advice, "allow swapping to host memory (--host-budget SIZE)")
+	} else if c.HostBudgetBytes >= 0 {
+		fit.Advice = append(fit.Advice, fmt.Sprintf("give more than %d bytes of host memory (--host-budget)", c.HostBudgetBytes))
+	}
+	fit.Advice = append(fit.Advice, "or bind a smaller batch (--dim)")
+}
+
+// copies returns programs that the back half may take apart: constants are parameters, every new content has a value of its own.
+func (c *compiler) copies() []*ir.Graph {
+	var out []*ir.Graph
+	for _, g := range c.ctx.Programs {
+		h := g.Clone()
+		literals(h)
+		ownNext(h)
+		out = append(out, h)
+	}
+	return out
+}
+
+// ownNext gives each parameter a new content that no other parameter shares and that a node makes: both may be needed in two places.
+func ownNext(g *ir.Graph) {
+	taken := map[*ir.Value]bool{}
+	for _, p := range g.Params {
+		if p.Next == nil {
+			continue
+		}
+		if v := p.Next; taken[v] {
+			if v.Def == nil || ir.IsStateful(v.Def.Op) {
+				panic(ir.Bugf("parameter %q shares its new content with another", p.Name))
+			}
+			n, err := g.NewNode(v.Def.Op, v.Def.In...)
+			if err != nil {
+				panic(ir.Bugf("new content of %q: %v", p.Name, err))
+			}
+			n.Phase, n.Origin = v.Def.Phase, v.Def.Origin
+			for i, m := range g.Nodes {
+				if m == v.Def {
+					g.Nodes = append(g.Nodes[:i+1], append([]*ir.Node{n}, g.Nodes[i+1:]...)...)
+					break
+				}
+			}
+			p.Next = n.Out[v.Index]
+		}
+		taken[p.Next] = true
+	}
+}
+
+func (c *compiler) unlimited() (*candidate, error) {
+	programs := c.copies()
+	p, err := place(programs, c.Profile)
+	return &candidate{programs: programs, place: p}, err
+}
+
+// solver states a program's problem with the settings of this run.
+func (c *compiler) problem(g *ir.Graph, homes map[string]bool, budget, hostBudget int64) *step {
+	s := newStep(g, c.Profile, homes)
+	s.BudgetBytes, s.Recompute = budget, c.Recompute
+	if c.Swap {
+		s.Lanes = &memory.Lanes{
+			D2HBytesPerSec: c.Profile.D2HRate, H2DBytesPerSec: c.Profile.H2DRate, LatencyPicos: c.Profile.CopyPicos,
+			DuplexPermille: c.Profile.DuplexPermille, HostBudgetBytes: hostBudget,
+		}
+	}
+	return s
+}
+
+// solve decides and places all programs: the training step first, which chooses where parameters live between programs.
+func (c *compiler) solve(decide func(*step) (*memory.Solution, error), budget, hostBudget int64) (*candidate, error) {
+	out := &candidate{programs: c.copies()}
+	var homes map[string]bool
+	for _, g := range out.programs {
+		s := c.problem(g, homes, budget, hostBudget)
+		sol, err := decide(s)
+		if err != nil {
+			return nil, err
+		}
+		if homes == nil {
+			homes = map[string]bool{}
+			out.solution = sol
+			for _, p := range g.Params {
+				homes[p.Name] = sol.HostHome != nil && sol.HostHome[s.st.Of[p.ID]]
+			}
+		}
+		writeResidence(s, sol)
+	}
+	var err error
+	out.place, err = place(out.programs, c.Profile)
+	return out, err
+}
+
+// smallest is the plan of the peak-minimiser. Where its host arena does not fit for fragmentation, it gets less host memory.
+func (c *compiler) smallest() (*candidate, error) {
+	host := c.HostBudgetBytes
+	for range fitTries {
+		s, err := c.solve(func(s *step) (*memory.Solution, error) { return memory.Minimum(&s.Problem) }, -1, host)
+		if err != nil || c.HostBudgetBytes < 0 || s.host() <= c.HostBudgetBytes {
+			return s, err
+		}
+		host = max(host-max(s.host()-c.HostBudgetBytes, c.Profile.AlignBytes), 0)
+	}
+	saved := c.Swap
+	c.Swap = false
+	defer func() { c.Swap = saved }()
+	return c.solve(func(s *step) (*memory.Solution, error) { return memory.Minimum(&s.Problem) }, -1, -1)
+}
+
+// fitTries bounds how often the solver is asked again because the placed arena came out too large.
+const fitTries = 12
+
+// within finds the fastest plan whose arenas fit, nil if the search finds none.
+func (c *compiler) within(budget int64) (*candidate, error) {
+	target, host := budget, c.HostBudgetBytes
+	for range fitTries {
+		s, err := c.solve(func(s *step) (*memory.Solution, error) {
+			return memory.Solve(&s.Problem, memory.Options{Moves: c.Effort})
+		}, target, host)
+		if _, infeasible := errors.AsType[*memory.InfeasibleError](err); infeasible {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		over, hostOver := s.device()-budget, s.host()-c.HostBudgetBytes
+		if c.HostBudgetBytes < 0 {
+			hostOver = 0
+		}
+		if over <= 0 && hostOver <= 0 {
+			return s, nil
+		}
+		if over > 0 {
+			target -= roundUp(over, c.Profile.AlignBytes)
+		}
+		if hostOver > 0 {
+			host = max(host-roundUp(hostOver, c.Profile.AlignBytes), 0)
+		}
+	}
+	return nil, nil
+}

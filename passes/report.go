@@ -1,0 +1,181 @@
+package passes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"aitk/ir"
+	"aitk/ir/plan"
+	"aitk/ir/plan/check"
+	"aitk/passes/memory"
+)
+
+// finish lowers the chosen candidate, proves the plan and fills the report. A plan that the checker refuses is a bug of ours.
+func (c *compiler) finish(chosen, unlimited, smallest *candidate, budget int64) (*plan.Plan, error) {
+	p := lower(chosen.place, c.Profile)
+	p.GraphSum = c.graph
+	p.Profile = plan.Profile{Device: c.Profile.Device, Name: c.Profile.Name, SHA256: c.Profile.Sum()}
+	if a := p.Arena(ir.Device); a != nil && budget >= 0 && a.Bytes <= budget {
+		a.BudgetBytes = budget
+	}
+	if a := p.Arena(ir.Pinned); a != nil && c.HostBudgetBytes >= 0 && a.Bytes <= c.HostBudgetBytes {
+		a.BudgetBytes = c.HostBudgetBytes
+	}
+	if err := check.Check(p); err != nil {
+		panic(ir.Bugf("the plan is unsound: %v", err))
+	}
+	plan.Measure(p)
+	r := &p.Report
+	r.Fits, r.BudgetBytes = true, budget
+	r.UnlimitedArenaBytes, r.MinimumBudgetBytes = unlimited.device(), smallest.device()
+	free := lower(unlimited.place, c.Profile)
+	plan.Measure(free)
+	r.UnlimitedStepPicos, r.NaiveBytes = free.Report.StepPicos, free.Report.NaiveBytes
+	if chosen == unlimited {
+		r.NaiveBytes = plan.NaiveBytes(p)
+	}
+	c.bounds(r, budget, unlimited)
+	countWork(r, p)
+	decide(p)
+	return p, nil
+}
+
+// bounds adds what no plan can beat: on the device peak over all programs, and on the time of a step within the budget.
+func (c *compiler) bounds(r *plan.Report, budget int64, unlimited *candidate) {
+	for i, g := range c.copies() {
+		s := c.problem(g, nil, budget, c.HostBudgetBytes)
+		b := memory.Bounds(&s.Problem)
+		r.BoundBytes = max(r.BoundBytes, b.PeakBytes)
+		if i == 0 && budget >= 0 && r.UnlimitedStepPicos > 0 {
+			r.OverheadBoundPPM = int64(float64(b.OverheadPicos) / float64(r.UnlimitedStepPicos) * 1e6)
+		}
+	}
+	r.BoundBytes = min(r.BoundBytes, r.PeakBytes)
+}
+
+// countWork adds up the step's arithmetic.
+func countWork(r *plan.Report, p *plan.Plan) {
+	step, _ := p.Program("step")
+	if step == nil {
+		return
+	}
+	r.TotalFLOPs, r.RecomputedFLOPs = 0, 0
+	for _, in := range step.Instrs {
+		x, ok := in.(*plan.Exec)
+		if !ok {
+			continue
+		}
+		f := ir.WorkOf(x.Op, refTypes(x.In), refTypes(x.Out)).FLOPs
+		r.TotalFLOPs += f
+		if x.Recompute {
+			r.RecomputedFLOPs += f
+		}
+	}
+}
+
+func refTypes(refs []plan.Ref) []ir.Type {
+	out := make([]ir.Type, len(refs))
+	for i, r := range refs {
+		out[i] = r.Type
+	}
+	return out
+}
+
+// decide records, for every value of the forward half that the backward half reads, whether it was kept, recomputed or swapped.
+func decide(p *plan.Plan) {
+	step, at := p.Program("step")
+	if step == nil {
+		return
+	}
+	type fate struct {
+		made, next     int32 // first write, first read in the backward half
+		again, brought int32
+		forwardReads   int32
+	}
+	fates := make([]fate, len(p.Symbols))
+	for i := range fates {
+		fates[i] = fate{-1, -1, -1, -1, -1}
+	}
+	of := func(r plan.Ref) *fate {
+		if h := p.Buffers[r.Buffer].Holds; h != plan.NoSymbol {
+			return &fates[h]
+		}
+		return nil
+	}
+	for pc, in := range step.Instrs {
+		switch x := in.(type) {
+		case *plan.Exec:
+			for _, r := range x.In {
+				f := of(r)
+				if f == nil {
+					continue
+				}
+				if x.Phase == ir.Forward && !x.Recompute {
+					f.forwardReads = int32(pc)
+				} else if f.next < 0 {
+					f.next = int32(pc)
+				}
+			}
+			for _, r := range x.Out {
+				f := of(r)
+				switch {
+				case f == nil:
+				case x.Recompute:
+					f.again = int32(pc)
+				case x.Phase == ir.Forward && f.made < 0:
+					f.made = int32(pc)
+				}
+			}
+		case *plan.Copy:
+			if f := of(x.Dst); f != nil && x.Kind == plan.CopySwapIn {
+				f.brought = int32(pc)
+			}
+		}
+	}
+	for i := range fates {
+		f, s := &fates[i], &p.Symbols[i]
+		d := plan.Decision{Symbol: plan.SymbolID(i), At: -1}
+		switch {
+		case s.Program != at && f.brought < 0, f.next < 0 && f.again < 0 && f.brought < 0:
+			continue
+		case f.brought >= 0:
+			d.What, d.At = "swapped", f.brought
+			d.Why = fmt.Sprintf("leaves for the host after instruction %d; %d bytes are free until instruction %d", max(f.forwardReads, f.made), s.Bytes, f.brought)
+		case f.again >= 0:
+			x := step.Instrs[f.again].(*plan.Exec)
+			d.What, d.At = "recomputed", f.again
+			d.Why = fmt.Sprintf("running it again costs %d ns and frees %d bytes from instruction %d on", x.Picos/1000, s.Bytes, max(f.forwardReads, f.made))
+		case f.made >= 0:
+			d.What = "kept"
+			d.Why = fmt.Sprintf("read again at instruction %d", f.next)
+		default:
+			continue
+		}
+		p.Report.Decisions = append(p.Report.Decisions, d)
+	}
+	slices.SortStableFunc(p.Report.Decisions, func(a, b plan.Decision) int {
+		return cmp.Compare(p.Symbols[b.Symbol].Bytes, p.Symbols[a.Symbol].Bytes)
+	})
+}
+
+// describePeak names the op at the device peak and the largest tensors that live there.
+func describePeak(e *FitError, p *plan.Plan) {
+	peak := plan.PeakOf(p, ir.Device)
+	if peak.Program < 0 {
+		return
+	}
+	for pc := peak.At; int(pc) < len(p.Programs[peak.Program].Instrs); pc++ {
+		if x, ok := p.Programs[peak.Program].Instrs[pc].(*plan.Exec); ok {
+			e.At, e.AtOp = x.Origin, ir.OpName(x.Op)
+			break
+		}
+	}
+	for i, b := range plan.Alive(p, peak.Program, peak.At, ir.Device) {
+		if i == 5 {
+			break
+		}
+		x := &p.Buffers[b]
+		e.Alive = append(e.Alive, AliveTensor{Name: x.Name, Bytes: x.Bytes, Category: x.Category})
+	}
+}
