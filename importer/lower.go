@@ -99,8 +99,12 @@ func (l *lowering) run(results []string) {
 func (l *lowering) node(i int) {
 	n := l.src.graph.Node[i]
 	c := &call{lowering: l, n: n, i: i, ver: l.src.opsets[domainOf(n.GetDomain())], read: map[string]bool{}}
-	outs, err := c.lower()
-	if err != nil {
+	var outs []*operand
+	var err error
+	if v := l.w.views[first(n.Output)]; v != nil { // a weight that a Constant holds, or an Identity gives a name of its own
+		l.b.Origin = l.src.origin(i)
+		outs = one(l.parameter(v))
+	} else if outs, err = c.lower(); err != nil {
 		l.errs = append(l.errs, err)
 	}
 	for k, name := range n.Output {

@@ -161,16 +161,15 @@ func lowerClip(c *call) []*operand {
 	return one(x)
 }
 
-// lowerConstant covers the forms of Constant's value. Float tensors that are weights never come here: lookup finds them first.
+// lowerConstant covers the forms of Constant's value. Tensors that are weights never come here.
 func lowerConstant(c *call) []*operand {
 	c.args(0, 0)
 	if len(c.n.Output) != 1 {
 		c.invalid("has %d outputs, want 1", len(c.n.Output))
 	}
-	name := c.n.Output[0]
-	if c.src.tensors[name] != nil {
+	if t := c.src.tensors[c.n.Output[0]]; t != nil {
 		c.ignore("value")
-		return one(c.lookup(name, use{c.i, -1}))
+		return one(c.lowering.constant(t))
 	}
 	f32 := func(xs []float32, shape ...int64) *operand {
 		t := ir.NewTensor(ir.T(ir.F32, shape...))

@@ -16,7 +16,7 @@ type source struct {
 	graph   *onnxpb.GraphProto
 	opsets  map[string]int64 // by domain; "" is ai.onnx
 	meta    *metadata
-	tensors map[string]*tensor // initializers and values of Constant nodes
+	tensors map[string]*tensor // initializers, values of Constant nodes, tensors of ConstantOfShape
 	order   []string           // names of tensors, initializers first, each in file order
 	def     map[string]int     // name -> index of the node that makes it
 	uses    map[string][]use
@@ -80,13 +80,18 @@ func (s *source) readTensors() error {
 		errs = append(errs, s.fail(ir.Unsupported, "sparse initializers are not supported"))
 	}
 	for _, n := range s.graph.Node {
-		if n.GetOpType() != "Constant" || domainOf(n.GetDomain()) != "" || len(n.Output) != 1 {
+		if domainOf(n.GetDomain()) != "" || len(n.Output) != 1 {
 			continue
 		}
-		for _, a := range n.Attribute {
-			if a.GetName() == "value" && a.T != nil {
-				add(a.T, n.Output[0], "constant")
+		switch n.GetOpType() {
+		case "Constant":
+			for _, a := range n.Attribute {
+				if a.GetName() == "value" && a.T != nil {
+					add(a.T, n.Output[0], "constant")
+				}
 			}
+		case "ConstantOfShape":
+			s.addFilled(n)
 		}
 	}
 	seen := map[string]bool{}
@@ -102,6 +107,47 @@ func (s *source) readTensors() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// addFilled notes a tensor of equal floats: old exporters write the weights of an untrained model so. What is not plain is left to
+// the lowering.
+func (s *source) addFilled(n *onnxpb.NodeProto) {
+	if len(n.Input) != 1 || s.tensors[n.Input[0]] == nil || s.tensors[n.Output[0]] != nil {
+		return
+	}
+	dims := s.tensors[n.Input[0]]
+	t := &tensor{name: n.Output[0], typ: ir.Type{DType: ir.F32}, init: ir.Init{Kind: ir.InitFill}}
+	for _, a := range n.Attribute {
+		if a.GetName() != "value" || a.T == nil {
+			continue
+		}
+		value, err := s.file.tensor(a.T)
+		if err != nil || value.typ.Elems() != 1 || !value.typ.DType.IsFloat() {
+			return
+		}
+		raw, err := s.file.bytes(value.init)
+		if err != nil {
+			return
+		}
+		x, err := ir.DecodeTensor(value.typ, raw)
+		if err != nil {
+			return
+		}
+		t.typ.DType, t.init.Fill = value.typ.DType, x.F[0]
+	}
+	if dims.typ.DType != ir.I64 || len(dims.typ.Shape) != 1 || dims.typ.Shape[0] > 16 {
+		return
+	}
+	raw, err := s.file.bytes(dims.init)
+	if err != nil {
+		return
+	}
+	x, err := ir.DecodeTensor(dims.typ, raw)
+	if t.typ.Shape = x.I; err != nil || t.typ.Shape.Check() != nil {
+		return
+	}
+	s.tensors[t.name] = t
+	s.order = append(s.order, t.name)
 }
 
 // readNodes fills def and uses, and refuses what is no directed acyclic graph in order.

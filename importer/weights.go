@@ -68,6 +68,7 @@ func classify(s *source) (*weights, error) {
 			}
 		}
 	}
+	w.identities()
 	if err := w.retie(); err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func vectorOf(t ir.Type) (ir.Type, bool) {
 // guess applies the rule for files without metadata.
 func (w *weights) guess(t *tensor, info param, slots slots) {
 	temp := isTemporary(t.name)
-	_, isConstant := w.src.def[t.name]
+	isConstant := w.fromNode(t.name)
 	info.Role, info.Trainable = ir.Weight, true
 	switch mapped := slots.scopeName(); {
 	case len(t.typ.Shape) == 0:
@@ -211,13 +212,42 @@ func (w *weights) guess(t *tensor, info param, slots slots) {
 
 // buffer records that a tensor is no weight. It stays a constant, which may be folded; what is left of it becomes a buffer.
 func (w *weights) buffer(t *tensor, reason string) {
-	if _, isConstant := w.src.def[t.name]; isConstant || len(t.typ.Shape) == 0 {
+	if _, made := w.src.def[t.name]; made || len(t.typ.Shape) == 0 {
 		return
 	}
 	p := &param{ParamInfo: ParamInfo{Name: t.name, Type: t.typ, Role: ir.Buffer, Reason: reason, Init: t.init}}
 	w.params = append(w.params, p)
 	if w.named[t.name] == nil {
 		w.named[t.name] = p
+	}
+}
+
+// fromNode tells tensors that a Constant or ConstantOfShape makes from initializers and their second names.
+func (w *weights) fromNode(name string) bool {
+	i, ok := w.src.def[name]
+	return ok && w.src.graph.Node[i].GetOpType() != "Identity"
+}
+
+// identities parts parameters that PyTorch's older exporter merged because their values were equal when it ran: it keeps the first and
+// writes an Identity for each of the others, under the other's name. (A weight that the module really shares has one name there.)
+func (w *weights) identities() {
+	if w.src.meta.known() {
+		return
+	}
+	for _, n := range w.src.graph.Node {
+		if n.GetOpType() != "Identity" || domainOf(n.GetDomain()) != "" || len(n.Input) != 1 || len(n.Output) != 1 {
+			continue
+		}
+		v, of := w.views[n.Input[0]], w.src.tensors[n.Input[0]]
+		if v == nil || of == nil || v.param.Role != ir.Weight || w.named[n.Output[0]] != nil || len(w.src.uses[of.name]) < 2 {
+			continue
+		}
+		t := *of
+		t.name = n.Output[0]
+		w.tensor(&t)
+		if own := w.views[t.name]; own != nil {
+			own.param.Reason += fmt.Sprintf("; shares the tensor of %q because the values were equal when exported", v.param.Name)
+		}
 	}
 }
 
