@@ -15,7 +15,7 @@ import "aitk/runtime"
 //
 // Why float64 panels: scalar Go multiplies both widths equally fast, and the sums come out closer to the float64 truth than any float32
 // framework's. Why 2 x 4: measured; the compiler keeps eight sums, four columns and two rows in the fifteen vector registers that it has.
-// 4 x 4 spills and runs at less than half the speed (BenchmarkKernel).
+// 4 x 4 spills and runs at less than half the speed.
 const (
 	rowStrip = 2 // rows of a that lie side by side in its panel
 	colStrip = 4 // columns of b that lie side by side in its panel
