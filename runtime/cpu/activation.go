@@ -146,10 +146,10 @@ func geluBlock(dst, src []float64) {
 	}
 }
 
-// The constants of the tanh approximation of gelu.
 const (
-	geluScale = 0.79788456080286535587989211986876 // sqrt(2/pi)
+	geluScale = 0.79788456080286535587989211986876 // sqrt(2/pi), of the tanh approximation of gelu
 	geluCubic = 0.044715
+	normal    = 0.39894228040143267793994605993438 // 1/sqrt(2*pi)
 )
 
 func geluTanhBlock(dst, src []float64) {
@@ -166,7 +166,7 @@ func tanhGradBlock(dst, y, dy []float64) {
 
 func erfGradBlock(dst, x, dy []float64) {
 	for i, v := range x {
-		dst[i] = dy[i] * 2 / math.Sqrt(math.Pi) * math.Exp(-v*v)
+		dst[i] = dy[i] * (2 * normal * math.Sqrt2) * math.Exp(-v*v)
 	}
 }
 
@@ -178,7 +178,7 @@ func sigmoidGradBlock(dst, y, dy []float64) {
 
 func geluGradBlock(dst, x, dy []float64) {
 	for i, v := range x {
-		slope := float64((1+math.Erf(v/math.Sqrt2))/2) + float64(v*math.Exp(-v*v/2)/math.Sqrt(2*math.Pi))
+		slope := float64((1+math.Erf(v/math.Sqrt2))/2) + float64(v*math.Exp(-v*v/2)*normal)
 		dst[i] = dy[i] * slope
 	}
 }

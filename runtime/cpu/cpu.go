@@ -10,7 +10,7 @@
 //
 // that switches on b.x.Op and returns nil, nil for ops of other families; families (kernel.go) lists these functions. The function looks at the
 // types once, takes typed views of the operands' bytes, and hands a body to b.ranges, b.tiles, b.serial or b.sequence, which make the job.
-// relu in unary.go is the example to follow.
+// unaryFloat in unary.go is the example to follow.
 //
 // Invariants of every kernel:
 //   - Run allocates nothing: what it needs is made when it is built, closures and index tables included; temporary floats come from the

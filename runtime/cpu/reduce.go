@@ -181,28 +181,38 @@ func multiplyLines[A float64 | int64](acc, xs []A) {
 	}
 }
 
+// The extrema keep a NaN once they have met one: nothing is greater or smaller than it.
+
 func maxLine[A float64 | int64](acc A, xs []A) A {
 	for _, x := range xs {
-		acc = max(acc, x)
+		if x > acc || x != x {
+			acc = x
+		}
 	}
 	return acc
 }
 
 func maxLines[A float64 | int64](acc, xs []A) {
 	for i, x := range xs {
-		acc[i] = max(acc[i], x)
+		if x > acc[i] || x != x {
+			acc[i] = x
+		}
 	}
 }
 
 func minLine[A float64 | int64](acc A, xs []A) A {
 	for _, x := range xs {
-		acc = min(acc, x)
+		if x < acc || x != x {
+			acc = x
+		}
 	}
 	return acc
 }
 
 func minLines[A float64 | int64](acc, xs []A) {
 	for i, x := range xs {
-		acc[i] = min(acc[i], x)
+		if x < acc[i] || x != x {
+			acc[i] = x
+		}
 	}
 }

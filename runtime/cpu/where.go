@@ -37,11 +37,11 @@ func whereWords[T word](b *builder) runtime.Kernel {
 		cond := c[at[1]:][:n]
 		i, j := at[2], at[3]
 		for k, take := range cond {
-			if take != 0 {
-				dst[k] = x[i]
-			} else {
-				dst[k] = y[j]
+			v, w := x[i], y[j]
+			if take != 0 { // both are loaded, so that this is a conditional move: masks are hard to predict
+				w = v
 			}
+			dst[k] = w
 			i += s.step[2]
 			j += s.step[3]
 		}
