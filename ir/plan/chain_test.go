@@ -161,7 +161,7 @@ func chainPlan(n int, name string) *plan.Plan {
 	c.step(w, name)
 	p.Programs[1].Entry = p.Programs[0].Exit
 	c.place()
-	p.Report = plan.Report{Fits: true, BudgetBytes: 1 << 20, PeakBytes: 77, StepPicos: 12, UnlimitedStepPicos: 10, SwapOutBytes: 3}
+	p.Report = plan.Report{Fits: true, BudgetBytes: 1 << 20, PeakBytes: 77, StepPicos: 12, UnlimitedStepPicos: 10, SwapOutBytes: 3, Decisions: p.Report.Decisions}
 	return p
 }
 

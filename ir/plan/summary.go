@@ -1,0 +1,100 @@
+package plan
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"aitk/ir"
+)
+
+// mostAlive is how many of the buffers that are alive at the peak a summary lists.
+const mostAlive = 5
+
+// WriteSummary writes what a person wants to know of a plan first.
+func WriteSummary(w io.Writer, p *Plan) error {
+	out := bufio.NewWriter(w)
+	r := &p.Report
+	line := "plan of " + plain(p.Model)
+	for _, d := range p.Dims {
+		line += fmt.Sprintf("  %s=%d", plain(d.Name), d.Size)
+	}
+	if p.Profile.Name != "" {
+		line += "  for " + plain(p.Profile.Name)
+	}
+	fmt.Fprintln(out, line)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	if !r.Fits {
+		row("does not fit", "the budget is %s, the least that works is %s", FormatBytes(r.BudgetBytes), FormatBytes(r.MinimumBudgetBytes))
+	}
+	row("unlimited arena", "%s", FormatBytes(r.UnlimitedArenaBytes))
+	if r.BudgetBytes >= 0 {
+		row("budget", "%s, %s of unlimited; minimum %s", FormatBytes(r.BudgetBytes), percent(r.BudgetBytes, r.UnlimitedArenaBytes), FormatBytes(r.MinimumBudgetBytes))
+	} else {
+		row("budget", "none; minimum %s", FormatBytes(r.MinimumBudgetBytes))
+	}
+	var memory int64
+	for _, a := range p.Arenas {
+		if a.Space == ir.Device || a.Bytes > 0 {
+			p.arenaRow(row, a)
+		}
+		if a.Space != ir.Disk {
+			memory += a.Bytes
+		}
+	}
+	if a := p.Arena(ir.Device); p.Profile.Device == "cpu" && a != nil && memory > a.Bytes {
+		row("memory", "%s, since both arenas lie in the same RAM", FormatBytes(memory))
+	}
+	row("bound", "%s: no plan of this order can have a lower peak", FormatBytes(r.BoundBytes))
+	row("recomputed", "%d nodes, %s of FLOPs, %s", r.RecomputedNodes, percent(r.RecomputedFLOPs, r.TotalFLOPs), FormatPicos(r.RecomputedPicos))
+	row("moved", "%s out, %s in", FormatBytes(r.SwapOutBytes), FormatBytes(r.SwapInBytes))
+	if r.QuantizedWeights > 0 {
+		row("quantized", "%d weights, %s saved", r.QuantizedWeights, FormatBytes(r.QuantizedSavedBytes))
+	}
+	row("predicted step", "%s, %.1f %% over unlimited (at least %.1f %% for this budget), stalled %s",
+		FormatPicos(r.StepPicos), 100*r.Overhead(), float64(r.OverheadBoundPPM)/1e4, FormatPicos(r.StallPicos))
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	p.atPeak(out)
+	return out.Flush()
+}
+
+func (p *Plan) arenaRow(row func(name, format string, args ...any), a Arena) {
+	peak := PeakOf(p, a.Space).Bytes
+	name := "arena"
+	if a.Space != ir.Device {
+		name = a.Space.String() + " arena"
+	}
+	row(name, "%s, peak %s, fragmentation %s", FormatBytes(a.Bytes), FormatBytes(peak), percent(a.Bytes-peak, a.Bytes))
+}
+
+// atPeak names the instruction at the device peak and the largest buffers that are alive there.
+func (p *Plan) atPeak(w io.Writer) {
+	peak := PeakOf(p, ir.Device)
+	if peak.Program < 0 {
+		return
+	}
+	pr := &p.Programs[peak.Program]
+	what := p.instrText(pr.Instrs[peak.At])
+	if x, ok := pr.Instrs[peak.At].(*Exec); ok && from(x.Origin) != "" {
+		what += ", " + plain(from(x.Origin))
+	}
+	fmt.Fprintf(w, "  peak at %s pc %d (%s):", plain(pr.Name), peak.At, what)
+	alive := Alive(p, peak.Program, peak.At, ir.Device)
+	var parts []string
+	for _, b := range alive[:min(len(alive), mostAlive)] {
+		x := &p.Buffers[b]
+		parts = append(parts, fmt.Sprintf("%s %s (%s)", plain(short(x.Name, 40)), FormatBytes(x.Bytes), x.Category))
+	}
+	fmt.Fprintf(w, " %s", strings.Join(parts, ", "))
+	if n := len(alive) - len(parts); n > 0 {
+		fmt.Fprintf(w, " and %d more", n)
+	}
+	fmt.Fprintln(w)
+}
