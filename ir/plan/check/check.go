@@ -117,7 +117,6 @@ type checker struct {
 
 	content  []plan.SymbolID // by parameter: the symbol that names its content between programs; NoSymbol while unknown
 	owner    []int32         // by symbol: the parameter whose content it names; -1
-	scratch  []bool          // by buffer
 	regionOf []int32         // by buffer
 	regions  int
 }
