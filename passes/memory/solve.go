@@ -56,11 +56,15 @@ func Solve(p *Problem, o Options) (*Solution, error) {
 	m := newModel(p)
 	s := newState(m)
 	budget := p.BudgetBytes
-	if budget < 0 || s.tree.peak() <= budget {
-		return m.finish(nil)
-	}
 	gaps := m.baseGaps()
 	floor := m.degree(gaps)
+	if budget < 0 || s.tree.peak() <= budget {
+		sol, err := m.finish(nil)
+		if err == nil {
+			sol.Bound = Bound{PeakBytes: floor, Name: noBound}
+		}
+		return sol, err
+	}
 	least := m.leastPeak(floor, budget)
 	if least.peak > budget {
 		return nil, m.infeasible(floor)
@@ -69,6 +73,8 @@ func Solve(p *Problem, o Options) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
+	sol.Bound = m.overhead(gaps, budget)
+	sol.Bound.PeakBytes = floor
 	return sol, nil
 }
 

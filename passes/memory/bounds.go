@@ -1,0 +1,201 @@
+package memory
+
+import (
+	"math/big"
+	"math/bits"
+	"slices"
+)
+
+// Bounds works out certified lower bounds for p: of the peak at any cost, and of the overhead (recomputes and stalls) of any plan of this order
+// within the budget. The overhead bound comes from prices of bytes at stages. Any prices that are not negative give a valid bound: at prices y_t, a
+// plan that brings every stage t from need_t bytes down to the budget has taken away bytes worth at least sum y_t (need_t - budget); a gap broken
+// by a rerun pays its op's time for at most its bytes times the prices over it. The value is computed in exact arithmetic from whatever prices
+// the flow found, so no rounding in finding them can make it wrong. p must be valid; a problem that is not has no bounds.
+//
+// With lanes, bytes may also be away because they were copied: before stage t no more than the lane out can carry by then, and no more than the lane in can bring
+// back after it, each plus what it carries in the overhead itself. What that leaves uncovered must be recomputed or waited for.
+func Bounds(p *Problem) Bound {
+	if Validate(p) != nil {
+		return Bound{Name: noBound}
+	}
+	m := newModel(p)
+	gaps := m.baseGaps()
+	b := m.overhead(gaps, p.BudgetBytes)
+	b.PeakBytes = m.degree(gaps)
+	return b
+}
+
+// The names of bounds of the overhead.
+const (
+	noBound        = "none"
+	intervalFlow   = "interval flow"
+	jointFlow      = "joint interval flow"
+	maxRows        = 768 // rows beyond this are dropped, which only weakens the bound
+	priceUnits     = 1 << 30
+	prohibitiveGap = 1 << 36
+)
+
+// row is a stage whose bytes exceed the budget.
+type row struct {
+	stage  int32
+	demand int64
+}
+
+// overhead is the best bound that the interval flow gives.
+func (m *model) overhead(gaps []baseGap, budget int64) Bound {
+	if budget < 0 {
+		return Bound{Name: noBound}
+	}
+	need := m.opBytes(m.liveBytes())
+	speed := m.copied(gaps, need)
+	rows := m.rows(need, budget)
+	if len(rows) == 0 {
+		return Bound{Name: noBound}
+	}
+	name := intervalFlow
+	if m.p.Lanes != nil {
+		name = jointFlow
+	}
+	demand := make([]int64, len(rows))
+	for k := range rows {
+		demand[k] = rows[k].demand
+	}
+	var columns []column
+	for i := range gaps {
+		if c, ok := m.column(&gaps[i], rows); ok {
+			columns = append(columns, c)
+		}
+	}
+	unit := priceUnit(columns, speed)
+	arcs := make([]flowArc, 0, len(columns)+1)
+	for _, c := range columns {
+		arcs = append(arcs, flowArc{from: c.from, to: c.to, cap: c.bytes, cost: min(perByte(c.picos, c.bytes, unit), priceUnits)})
+	}
+	if speed > 0 {
+		arcs = append(arcs, flowArc{from: 0, to: int32(len(rows)), cap: noLimit, cost: min(perByte(1e12, speed, unit), priceUnits)})
+	}
+	prices := rowPrices(demand, arcs, prohibitiveGap)
+	best := new(big.Int)
+	scaled := make([]int64, len(prices))
+	for k := int64(16); k > 0; k-- {
+		for i := range prices {
+			scaled[i] = prices[i] * k / 16
+		}
+		if v := certify(demand, columns, scaled, unit, speed); v.Cmp(best) > 0 {
+			best = v
+		}
+		if speed == 0 {
+			break // only with lanes can lower prices be worth more
+		}
+	}
+	if best.Sign() == 0 || !best.IsInt64() {
+		return Bound{Name: noBound}
+	}
+	return Bound{OverheadPicos: best.Int64(), Name: name}
+}
+
+// column is a gap as the flow sees it: it covers rows from..to-1.
+type column struct {
+	from, to     int32
+	bytes, picos int64
+}
+
+func (m *model) column(g *baseGap, rows []row) (column, bool) {
+	if g.rerun.empty() {
+		return column{}, false
+	}
+	after := func(r row, t int32) int { return int(r.stage) - int(t) }
+	from, _ := slices.BinarySearchFunc(rows, g.rerun.from, after)
+	to, _ := slices.BinarySearchFunc(rows, g.rerun.to, after)
+	return column{int32(from), int32(to), m.p.Values[g.value].Bytes, g.picos}, from < to
+}
+
+// rows lists the stages over budget, the highest of each stretch if they are many.
+func (m *model) rows(need []int64, budget int64) []row {
+	var rows []row
+	for t, b := range need {
+		if b > budget {
+			rows = append(rows, row{int32(t), b - budget})
+		}
+	}
+	if len(rows) <= maxRows {
+		return rows
+	}
+	var few []row
+	for k := range maxRows {
+		part := rows[k*len(rows)/maxRows : (k+1)*len(rows)/maxRows]
+		high := part[0]
+		for _, r := range part {
+			if r.demand > high.demand {
+				high = r
+			}
+		}
+		few = append(few, high)
+	}
+	return few
+}
+
+// perByte is picos*unit/bytes, bounded.
+func perByte(picos, bytes, unit int64) int64 {
+	hi, lo := bits.Mul64(uint64(picos), uint64(unit))
+	if hi >= uint64(bytes) {
+		return noLimit
+	}
+	q, _ := bits.Div64(hi, lo, uint64(bytes))
+	return int64(min(q, noLimit))
+}
+
+// priceUnit is how many price units make a picosecond per byte, so that nearly all costs are below priceUnits and keep many digits.
+func priceUnit(columns []column, speed int64) int64 {
+	costs := make([]uint64, 0, len(columns))
+	for _, c := range columns {
+		costs = append(costs, ratio(c.picos, c.bytes)) // of 2^30
+	}
+	if speed > 0 {
+		costs = append(costs, ratio(1e12, speed))
+	}
+	if len(costs) == 0 {
+		return 1
+	}
+	slices.Sort(costs)
+	high := max(1, costs[len(costs)*15/16]) / 64
+	unit := int64(1) << 50
+	for unit > 1 && bits.Len64(high)+bits.Len64(uint64(unit)) > 30+25 {
+		unit >>= 1
+	}
+	return unit
+}
+
+// certify is the exact value of a price per row as a bound of the overhead, rounded up: overheads are whole.
+func certify(demand []int64, columns []column, prices []int64, unit, speed int64) *big.Int {
+	sums := make([]*big.Int, len(prices)+1) // of prices before a row
+	sums[0] = new(big.Int)
+	gain := new(big.Int)
+	var x, y big.Int
+	for k, price := range prices {
+		sums[k+1] = new(big.Int).Add(sums[k], x.SetInt64(price))
+		gain.Add(gain, y.Mul(x.SetInt64(price), new(big.Int).SetInt64(demand[k])))
+	}
+	second := big.NewInt(1e12)
+	scale := new(big.Int).Mul(big.NewInt(unit), second)
+	// Of every picosecond of overhead, the lanes use a part to carry bytes that the prices charge for; the rest is what it is worth.
+	worth := new(big.Int).Sub(scale, new(big.Int).Mul(big.NewInt(speed), sums[len(prices)]))
+	if worth.Sign() < 0 {
+		return new(big.Int)
+	}
+	gain.Mul(gain, second)
+	for _, c := range columns {
+		x.Sub(sums[c.to], sums[c.from])
+		x.Mul(&x, y.SetInt64(c.bytes))
+		x.Mul(&x, second)
+		x.Sub(&x, y.Mul(worth, new(big.Int).SetInt64(c.picos)))
+		if x.Sign() > 0 {
+			gain.Sub(gain, &x)
+		}
+	}
+	if gain.Sign() <= 0 {
+		return new(big.Int)
+	}
+	gain.Add(gain, scale).Sub(gain, big.NewInt(1))
+	return gain.Div(gain, scale)
+}
