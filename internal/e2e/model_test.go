@@ -1,0 +1,275 @@
+package e2e
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aitk/importer"
+	"aitk/internal/safetensors"
+	"aitk/internal/weights"
+	"aitk/ir"
+	"aitk/ir/plan"
+	"aitk/passes"
+	"aitk/passes/cost"
+	"aitk/runtime"
+	"aitk/runtime/cpu"
+)
+
+// golden is a training run of PyTorch, as models/README.md describes it.
+type golden struct {
+	Loss struct {
+		Type      string
+		ClassAxis int64   `json:"class_axis"`
+		Smoothing float64 `json:"label_smoothing"`
+	}
+	Optimizer struct {
+		Type                    string
+		LR, Momentum, Dampening float64
+		Nesterov                bool
+		Betas                   []float64
+		Eps                     float64
+		WeightDecay             float64  `json:"weight_decay"`
+		NoDecay                 []string `json:"no_decay"`
+	}
+	Accumulate int64
+	Clip       *float64  `json:"clip_grad_norm"`
+	LRPerStep  []float64 `json:"lr_per_step"`
+	LossesF64  []float64 `json:"losses_f64"`
+	Deviation  struct {
+		Losses struct {
+			MaxAbs float64 `json:"max_abs"`
+			MaxRel float64 `json:"max_rel"`
+		}
+	} `json:"deviation_f32_from_f64"`
+	Noise []string `json:"noise_gradients"`
+	Final map[string]struct {
+		Shape    []int64
+		Samples  map[string]float64
+		Dev      deviation  `json:"deviation_f32"`
+		Quiet    *deviation `json:"deviation_f32_quiet"`
+		GradDev  float64    `json:"grad0_dev_rel_l2"`
+		Elements int64      `json:"noise_elements"`
+	}
+	FinalFile string `json:"final_file"`
+	GradFile  string `json:"grads0_file"`
+}
+
+type deviation struct {
+	MaxAbs      float64 `json:"max_abs"`
+	UpdateRelL2 float64 `json:"update_rel_l2"`
+}
+
+// run is one golden training of one graph.
+type run struct {
+	dir, file, golden string
+	batchNorm         string
+	dims              map[string]int64 // beside what the batches bind
+	plain             bool             // no gradients as results: they would live to the end
+}
+
+func (r run) String() string {
+	return filepath.Base(r.dir) + "/" + strings.TrimSuffix(r.golden, ".json") + "/" + r.file
+}
+
+// small is the folder of golden models beside the repository; tests that need it skip when it is not there.
+func small(t testing.TB, model string) string {
+	dir := filepath.Join("..", "..", "..", "shared", "models", "small", model)
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("the golden models are not beside the repository")
+	}
+	return dir
+}
+
+// trainer is a model read, with its batches and its golden run.
+type trainer struct {
+	run
+	g       golden
+	batches *safetensors.File
+	steps   int
+	ctx     *passes.Context
+	params  map[string][]byte // first content by name
+}
+
+func open(t testing.TB, r run) *trainer {
+	t.Helper()
+	x := &trainer{run: r}
+	raw, err := os.ReadFile(filepath.Join(r.dir, r.golden))
+	check(t, err)
+	check(t, json.Unmarshal(raw, &x.g))
+	x.batches, err = safetensors.Open(filepath.Join(r.dir, "batches.safetensors"))
+	check(t, err)
+	t.Cleanup(func() { x.batches.Close() })
+	x.steps = len(x.g.LossesF64)
+	x.front(t)
+	return x
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// front imports the model and runs the passes up to the schedule.
+func (x *trainer) front(t testing.TB) {
+	path := filepath.Join(x.dir, x.file)
+	seen, err := importer.Inspect(path)
+	check(t, err)
+	opt := importer.Options{Dims: map[string]int64{}, BatchNorm: x.batchNorm}
+	for _, in := range seen.Inputs {
+		info, ok := x.batches.Info("step0." + in.Name)
+		if !ok {
+			t.Fatalf("%v: no batch for input %q", x.run, in.Name)
+		}
+		for a, d := range in.Shape {
+			for _, s := range seen.Dims {
+				if s.Name == d {
+					opt.Dims[d] = info.Type.Shape[a]
+				}
+			}
+		}
+	}
+	for d, n := range x.dims {
+		opt.Dims[d] = n
+	}
+	m, err := importer.Import(path, opt)
+	check(t, err)
+	x.ctx = &passes.Context{Options: x.options(t)}
+	check(t, passes.Run(x.ctx, m.Graph, passes.Pipeline(), passes.Order()))
+	reader := weights.NewReader()
+	defer reader.Close()
+	x.params = map[string][]byte{}
+	for _, p := range x.ctx.Program("step").Params {
+		x.params[p.Name], err = reader.Bytes(p.Name, p.Type, &p.Init)
+		check(t, err)
+	}
+}
+
+func (x *trainer) options(t testing.TB) passes.Options {
+	var o passes.Options
+	set := func(k, v string) { check(t, o.Set(k, v)) }
+	g := &x.g
+	switch g.Loss.Type {
+	case "cross_entropy":
+		set("loss", fmt.Sprintf("cross-entropy:axis=%d,label-smoothing=%v", g.Loss.ClassAxis, g.Loss.Smoothing))
+	default:
+		set("loss", strings.ReplaceAll(strings.TrimSuffix(g.Loss.Type, "_with_logits"), "_", "-"))
+	}
+	switch p := g.Optimizer; p.Type {
+	case "sgd":
+		set("optimizer", fmt.Sprintf("sgd:lr=%v,momentum=%v,dampening=%v,nesterov=%v,weight-decay=%v", p.LR, p.Momentum, p.Dampening, p.Nesterov, p.WeightDecay))
+	default:
+		set("optimizer", fmt.Sprintf("%s:lr=%v,beta1=%v,beta2=%v,eps=%v,weight-decay=%v", p.Type, p.LR, p.Betas[0], p.Betas[1], p.Eps, p.WeightDecay))
+	}
+	o.NoDecay = g.Optimizer.NoDecay
+	if g.Accumulate > 1 {
+		set("accumulate", fmt.Sprint(g.Accumulate))
+	}
+	if g.Clip != nil {
+		set("clip-norm", fmt.Sprint(*g.Clip))
+	}
+	o.GradResult = !x.plain && g.GradFile != "" && g.Accumulate <= 1 && g.Clip == nil
+	o.VerifyEach = true
+	return o
+}
+
+func (x *trainer) compile(t testing.TB, o passes.MemoryOptions) *plan.Plan {
+	t.Helper()
+	if o.Profile == nil {
+		o.Profile = cost.CPUGeneric()
+	}
+	p, err := passes.Compile(x.ctx, o)
+	if err != nil {
+		t.Fatalf("%v: %v", x.run, err)
+	}
+	return p
+}
+
+// outcome is what a training left: losses, first gradients, parameters.
+type outcome struct {
+	losses []float64
+	grads  map[string][]byte
+	final  map[string][]byte
+	high   int64 // measured device high-water mark
+}
+
+// train runs a plan over the golden's batches.
+func (x *trainer) train(t testing.TB, p *plan.Plan, steps int, opt cpu.Options) outcome {
+	t.Helper()
+	mem := runtime.NewMemory(p)
+	for i, q := range p.Params {
+		if raw, ok := x.params[q.Name]; ok && q.Init.Kind == ir.InitFile {
+			mem.Set(int32(i), raw)
+		}
+	}
+	dev := cpu.Open(opt)
+	exe, err := runtime.Load(p, dev, runtime.Options{Storage: mem, Poison: true})
+	if err != nil {
+		dev.Close()
+		t.Fatalf("%v: %v", x.run, err)
+	}
+	defer exe.Close()
+	ctx := context.Background()
+	check(t, exe.Run(ctx, "init"))
+	out := outcome{grads: map[string][]byte{}, final: map[string][]byte{}}
+	step, _ := p.Program("step")
+	acc := max(int(x.g.Accumulate), 1)
+	for i := range steps {
+		x.feed(t, exe, "step", step.Inputs, i, acc)
+		check(t, exe.Run(ctx, "step"))
+		loss := make([]byte, 4)
+		check(t, exe.Result("step", "loss", loss))
+		out.losses = append(out.losses, float64(acc)*float64(math.Float32frombits(binary.LittleEndian.Uint32(loss))))
+		if i == 0 {
+			for _, r := range step.Results {
+				if name, ok := strings.CutPrefix(r.Name, "grad/"); ok {
+					raw := make([]byte, r.Ref.Type.Bytes())
+					check(t, exe.Result("step", r.Name, raw))
+					out.grads[name] = raw
+				}
+			}
+		}
+		if update, _ := p.Program("update"); update != nil && (i+1)%acc == 0 {
+			x.feed(t, exe, "update", update.Inputs, i, acc)
+			check(t, exe.Run(ctx, "update"))
+		}
+	}
+	check(t, exe.Run(ctx, "save"))
+	for i, q := range p.Params {
+		if q.Mutable {
+			out.final[q.Name] = append([]byte{}, mem.Get(int32(i))...)
+		}
+	}
+	out.high = exe.HighWaterBytes(ir.Device)
+	return out
+}
+
+func (x *trainer) feed(t testing.TB, exe *runtime.Executable, program string, ports []plan.Port, i, acc int) {
+	for _, in := range ports {
+		raw := make([]byte, in.Ref.Type.Bytes())
+		switch in.Name {
+		case "$lr":
+			lr := x.g.Optimizer.LR
+			if x.g.LRPerStep != nil {
+				lr = x.g.LRPerStep[i/acc]
+			}
+			binary.LittleEndian.PutUint32(raw, math.Float32bits(float32(lr)))
+		case "$step":
+			binary.LittleEndian.PutUint64(raw, uint64(i/acc))
+		case "$micro":
+			binary.LittleEndian.PutUint64(raw, uint64(i%acc))
+		case "$seed":
+		default:
+			check(t, x.batches.ReadTensor(fmt.Sprintf("step%d.%s", i, in.Name), raw))
+		}
+		check(t, exe.SetInput(program, in.Name, raw))
+	}
+}
