@@ -50,15 +50,6 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 }
 
-// structural ops move bytes between spaces: their meaning is the identity, and the passes that make them come after all that asks for more.
-func structural(o ir.Op) bool {
-	switch o.(type) {
-	case op.SwapOut, op.SwapWait, op.SwapIn:
-		return true
-	}
-	return false
-}
-
 func TestFactsAreComplete(t *testing.T) {
 	forEach(t, func(t *testing.T, o ir.Op) {
 		_, hasGrad := o.(ir.Differentiable)

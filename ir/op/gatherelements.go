@@ -16,8 +16,8 @@ type GatherElements struct {
 // ScatterElements (data, indices, updates) is data with the element that each index names, as in GatherElements, replaced by the update.
 // Reduce combines it with what is there instead: "add", "mul", "min" or "max", in row-major order of indices, each step rounded to the
 // element type. Without Reduce the last update of a place wins, and where a place is named twice the gradient to the lost updates is not 0.
+// It never writes over data: updates may be the same tensor, of which elements would be read after they were overwritten.
 type ScatterElements struct {
-	over0
 	Axis   int64
 	Reduce string
 }
@@ -177,10 +177,9 @@ type scatterer struct {
 func gradScatter(b *ir.Builder, n *ir.Node, dy *ir.Value, reduce string, by scatterer) []*ir.Value {
 	data, updates, d := n.In[0], n.In[2], dy.Type.DType
 	zero, unit := b.Scalar(d, 0), b.Scalar(d, 1)
-	full := func(x *ir.Value, like ir.Type) *ir.Value { return b.Add(Expand{Shape: like.Shape}, x) }
 	switch reduce {
 	case "":
-		return []*ir.Value{by.scatter("", dy, full(zero, updates.Type)), nil, by.gather(dy)}
+		return []*ir.Value{by.scatter("", dy, b.Add(Fill{DType: d, Shape: updates.Type.Shape})), nil, by.gather(dy)}
 	case "add":
 		return []*ir.Value{dy, nil, by.gather(dy)}
 	case "mul":

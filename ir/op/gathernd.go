@@ -16,11 +16,9 @@ type GatherND struct {
 
 // ScatterND (data, indices, updates) is data with the slices that indices name, as in GatherND, replaced by those of updates. Reduce
 // combines them with what is there instead: "add", "mul", "min" or "max", in row-major order of indices, each step rounded to the element type.
-// Without Reduce the last update of a place wins, and where a place is named twice the gradient to the lost updates is not 0.
-type ScatterND struct {
-	over0
-	Reduce string
-}
+// Without Reduce the last update of a place wins, and where a place is named twice the gradient to the lost updates is not 0. It never writes
+// over data, like ScatterElements.
+type ScatterND struct{ Reduce string }
 
 // GatherNDGrad (indices, dy) is the adjoint of GatherND: zeros of Shape to which the slices of dy are added in row-major order of indices.
 // Floats accumulate in float64 and are rounded once; integers wrap.

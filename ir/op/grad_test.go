@@ -33,6 +33,33 @@ func TestGradients(t *testing.T) {
 	})
 }
 
+// TestIntegersCarryNoGradient: ops that take integers too answer with nothing where they were given some.
+func TestIntegersCarryNoGradient(t *testing.T) {
+	forEach(t, func(t *testing.T, o ir.Op) {
+		if _, ok := o.(ir.Differentiable); !ok {
+			t.Skip("no gradient")
+		}
+		good, _ := samples(t, o)
+		for _, s := range good {
+			g := ir.NewGraph("integers")
+			b := &ir.Builder{G: g}
+			var operands []*ir.Value
+			for i, x := range s.In {
+				operands = append(operands, g.AddInput(fmt.Sprint(i), x.Type))
+			}
+			outs := b.Multi(s.Op, operands...)
+			if outs[0].Type.DType.IsFloat() {
+				continue
+			}
+			for i, v := range s.Op.(ir.Differentiable).Grad(b, g.Nodes[0], []*ir.Value{g.AddInput("d", outs[0].Type)}) {
+				if v != nil {
+					t.Errorf("%s: a gradient flows to operand %d", describe(s), i)
+				}
+			}
+		}
+	})
+}
+
 // carriesGradient tells whether gradients arrive at a result: batch statistics feed the running ones alone.
 func carriesGradient(o ir.Op, result int) bool {
 	_, norm := o.(op.BatchNorm)

@@ -7,7 +7,7 @@ import (
 	"aitk/ir"
 )
 
-// Slice takes along each axis the elements Starts, Starts+Steps, ... before Ends. One entry per axis, normalised: 0 <= start <= extent,
+// Slice takes along each axis every Steps-th element, from Starts to before Ends. One entry per axis, normalised: 0 <= start <= extent,
 // step != 0; for a positive step 0 <= end <= extent, for a negative one the first element read is start and end, exclusive, may be -1.
 // Any element type. The gradient is an Unslice.
 type Slice struct {

@@ -32,11 +32,29 @@ func walk(s ir.Shape, f func(i int64, at []int64), strides ...[]int64) {
 	if s.Elems() == 0 {
 		return
 	}
-	index := make([]int64, len(s))
+	rank := len(s)
+	index := make([]int64, rank)
 	at := make([]int64, len(strides))
-	for i := int64(0); ; i++ {
-		f(i, at)
-		a := len(s) - 1
+	step := make([]int64, len(strides)) // along the last axis
+	n := int64(1)
+	if rank > 0 {
+		n = s[rank-1]
+		for k, st := range strides {
+			step[k] = st[rank-1]
+		}
+	}
+	for i := int64(0); ; {
+		for range n {
+			f(i, at)
+			i++
+			for k := range at {
+				at[k] += step[k]
+			}
+		}
+		for k := range at {
+			at[k] -= n * step[k]
+		}
+		a := rank - 2
 		for ; a >= 0; a-- {
 			index[a]++
 			for k, st := range strides {

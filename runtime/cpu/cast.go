@@ -18,10 +18,7 @@ func castKernel(b *builder) (runtime.Kernel, error) {
 	n := int(b.outType(0).Elems())
 	switch {
 	case from == o.To:
-		if k := b.copyAll(b.out[0], b.in[0]); k != nil {
-			return k, nil
-		}
-		return b.tiles(0, nil), nil
+		return b.copyAll(b.out[0], b.in[0]), nil
 	case from.IsFloat() && o.To.IsFloat():
 		return unaryFloat(b, nil, func(_, _ []float64) {})
 	case from.IsFloat():

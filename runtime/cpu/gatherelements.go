@@ -109,7 +109,7 @@ func scatterElements(b *builder, o op.ScatterElements) (runtime.Kernel, error) {
 		return nil, err
 	}
 	s, along := named(data, b.inType(1).Shape, o.Axis)
-	return b.afterCopy(b.serial(func(*worker) (err error) {
+	return b.sequence(b.copyAll(b.out[0], b.in[0]), b.serial(func(*worker) (err error) {
 		s.walk(0, s.n, func(n int, at [maxLists]int) {
 			for i := at[0]; i < at[0]+n && err == nil; i++ {
 				var e int
@@ -121,12 +121,4 @@ func scatterElements(b *builder, o op.ScatterElements) (runtime.Kernel, error) {
 		})
 		return err
 	})), nil
-}
-
-// afterCopy copies operand 0 to the output first, unless they are one.
-func (b *builder) afterCopy(k runtime.Kernel) runtime.Kernel {
-	if c := b.copyAll(b.out[0], b.in[0]); c != nil {
-		return b.sequence(c, k)
-	}
-	return k
 }

@@ -48,7 +48,7 @@ func scatterND(b *builder, o op.ScatterND) (runtime.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.afterCopy(b.serial(func(*worker) error {
+	return b.sequence(b.copyAll(b.out[0], b.in[0]), b.serial(func(*worker) error {
 		for row := range t.rows {
 			p, err := t.place(row)
 			if err != nil {
