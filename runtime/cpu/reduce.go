@@ -85,17 +85,21 @@ func reduction(b *builder, axes []int64, f folds[float64], g folds[int64]) (runt
 	return reduceOver(b, kept, reduced, g, &x, &y, (*worker).i64), nil
 }
 
+// leastStripe is how many neighbours of the result a tile carries at least, where there are so many.
+const leastStripe = 128
+
 // reduceOver takes the reduced elements of each element of the result in row-major order. Where neighbours in the result are neighbours in
 // the operand it carries a block of accumulators, which joins line after line; elsewhere it goes along the lines themselves.
 func reduceOver[A float64 | int64](b *builder, kept, reduced *space, f folds[A], x, y elements[A], block func(*worker, int) []A) runtime.Kernel {
 	if kept.step[0] == 1 && kept.run > 1 {
-		stripes := (kept.run + blockElems - 1) / blockElems
+		width := min(blockElems, max(leastStripe, kept.run/16)) // 16 tiles where a stripe is still some cache lines wide
+		stripes := (kept.run + width - 1) / width
 		runs := kept.n / max(1, kept.run)
-		grain := max(1, rangeElems/max(1, reduced.n*min(kept.run, blockElems)))
+		grain := max(1, rangeElems/max(1, reduced.n*min(kept.run, width)))
 		return b.ranges(runs*stripes, grain, func(w *worker, lo, hi int) error {
 			for t := lo; t < hi; t++ {
-				begin := t % stripes * blockElems
-				k := min(blockElems, kept.run-begin)
+				begin := t % stripes * width
+				k := min(width, kept.run-begin)
 				base := kept.at(t / stripes)[0] + begin
 				acc, part := block(w, 0)[:k], block(w, 1)[:k]
 				fillWords(acc, f.first)
