@@ -21,8 +21,9 @@ type state struct {
 	uses  [][]int64 // by value: events that read it, ascending
 	local []int64   // by stage: most bytes of values that begin or end in it, with scratch
 	tree  peakTree
-	picos int64 // of all runs
-	count int   // reruns
+	picos int64  // of all runs
+	count int    // reruns
+	w     *swaps // nil without lanes
 
 	held    bool    // stages are not walked again until settle
 	touched []int32 // stages to walk again
@@ -54,6 +55,10 @@ func newState(m *model) *state {
 		s.touch(t)
 	}
 	s.settle()
+	if m.p.Lanes != nil {
+		s.w = newSwaps(m)
+		s.fixHomes()
+	}
 	return s
 }
 
@@ -144,7 +149,7 @@ func (s *state) add(t, j int32) {
 	s.extra[t] = slices.Insert(s.extra[t], i, j)
 	s.picos += s.m.p.Ops[j].Picos
 	s.count++
-	s.walkTouched()
+	s.changed(j)
 }
 
 // remove undoes add. needs: reruns(t, j).
@@ -176,7 +181,16 @@ func (s *state) remove(t, j int32) {
 	s.extra[t] = slices.Delete(s.extra[t], i, i+1)
 	s.picos -= s.m.p.Ops[j].Picos
 	s.count--
+	s.changed(j)
+}
+
+// changed follows up a rerun of op j that came or went.
+func (s *state) changed(j int32) {
 	s.walkTouched()
+	if s.w != nil {
+		s.w.stale = true
+		s.reuse(j)
+	}
 }
 
 // shift moves the end of a life of v.

@@ -1,0 +1,163 @@
+package memory
+
+import "slices"
+
+// Placing copies on the lanes: copies out as early as the lane allows, in the order in which their gaps begin; copies in as late as the lane allows, in
+// the order of the uses that they serve, from the last backwards. Both are first in, first out, so the runtime's queues follow the same order. Times
+// are those of a step without waiting; waiting only gives the lanes more time. Copies count at the duplex rate throughout, so that the clock here is never ahead of
+// the simulator's.
+
+// copyPicos is the time of a copy of v out and in.
+func (m *model) copyPicos(v int32) (out, in int64) {
+	l := m.p.Lanes
+	slow := func(perSec int64) int64 {
+		picos := l.LatencyPicos + transferPicos(m.p.Values[v].Bytes, perSec)
+		if d := l.DuplexPermille; d > 0 && d < 1000 {
+			picos = (picos*1000 + d - 1) / d
+		}
+		return picos
+	}
+	return slow(l.D2HBytesPerSec), slow(l.H2DBytesPerSec)
+}
+
+// begins brings the stages' times up to date.
+func (s *state) begins() []int64 {
+	w := s.w
+	if w.stale {
+		var now int64
+		for t := range s.m.n {
+			w.begin[t] = now
+			now += s.m.p.Ops[t].Picos
+			for _, j := range s.extra[t] {
+				now += s.m.p.Ops[j].Picos
+			}
+		}
+		w.begin[s.m.n] = now
+		w.stale = false
+	}
+	return w.begin
+}
+
+// place puts all copies on the lanes and the bytes where that leaves them.
+func (s *state) place() {
+	w := s.w
+	begin := s.begins()
+	n := s.m.n
+	var lane int64
+	t := int32(0)
+	for _, a := range w.out {
+		free := a.after + 1
+		if s.writes(a) {
+			out, _ := s.m.copyPicos(a.value)
+			lane = max(lane, begin[a.after+1]) + out
+			for t < n && begin[t] < lane {
+				t++
+			}
+			free = max(free, t)
+		}
+		a.outEnd = int64(max(a.after+1, min(free, a.freeBy)))
+	}
+	lane = begin[n]
+	t = n
+	for i := len(w.in) - 1; i >= 0; i-- {
+		a := w.in[i]
+		_, in := s.m.copyPicos(a.value)
+		lane = min(lane, begin[a.use]) - in
+		for t > 0 && begin[t] > lane {
+			t--
+		}
+		before := min(max(t, a.backAt), a.use)
+		free := int32(a.outEnd)
+		if !a.wraps {
+			before = max(before, a.after+1)
+			free = min(free, before)
+		}
+		if free != a.free || before != a.before {
+			s.awayBytes(a, 1)
+			a.free, a.before = free, before
+			s.awayBytes(a, -1)
+		}
+	}
+}
+
+// stepPicos is the time of the plan: all runs, and what compute waits for copies.
+func (s *state) stepPicos() int64 {
+	if s.w == nil || len(s.w.out) == 0 {
+		return s.picos
+	}
+	w := s.w
+	begin := s.begins()
+	w.outs = sorted(append(w.outs[:0], w.out...), func(a, b *away) bool {
+		return a.after < b.after || a.after == b.after && (a.free < b.free || a.free == b.free && a.value < b.value)
+	})
+	w.frees = sorted(append(w.frees[:0], w.outs...), func(a, b *away) bool { return a.free < b.free })
+	w.ins = sorted(append(w.ins[:0], w.in...), func(a, b *away) bool {
+		return a.before < b.before || a.before == b.before && (a.use < b.use || a.use == b.use && a.value < b.value)
+	})
+	outs, frees, ins, uses := w.outs, w.frees, w.ins, w.in
+	var clock, laneOut, laneIn int64
+	at := int32(0)
+	for len(outs)+len(frees)+len(ins)+len(uses) > 0 {
+		next := s.m.n
+		if len(outs) > 0 {
+			next = min(next, outs[0].after+1)
+		}
+		if len(frees) > 0 {
+			next = min(next, frees[0].free)
+		}
+		if len(ins) > 0 {
+			next = min(next, ins[0].before)
+		}
+		if len(uses) > 0 {
+			next = min(next, uses[0].use)
+		}
+		clock += begin[next] - begin[at]
+		at = next
+		for ; len(outs) > 0 && outs[0].after+1 == at; outs = outs[1:] {
+			outs[0].outEnd = 0
+			if s.writes(outs[0]) {
+				out, _ := s.m.copyPicos(outs[0].value)
+				laneOut = max(laneOut, clock) + out
+				outs[0].outEnd = laneOut
+			}
+		}
+		for ; len(frees) > 0 && frees[0].free == at; frees = frees[1:] {
+			clock = max(clock, frees[0].outEnd)
+		}
+		for ; len(ins) > 0 && ins[0].before == at; ins = ins[1:] {
+			_, in := s.m.copyPicos(ins[0].value)
+			laneIn = max(laneIn, clock) + in
+			ins[0].inEnd = laneIn
+		}
+		for ; len(uses) > 0 && uses[0].use == at; uses = uses[1:] {
+			clock = max(clock, uses[0].inEnd)
+		}
+	}
+	clock += begin[s.m.n] - begin[at]
+	return max(clock, laneOut, laneIn)
+}
+
+// sorted sorts a list that is nearly sorted already.
+func sorted(list []*away, less func(a, b *away) bool) []*away {
+	for i := 1; i < len(list); i++ {
+		a := list[i]
+		k := i
+		if k > 16 && less(a, list[k-16]) { // far from its place
+			slices.SortFunc(list, func(a, b *away) int {
+				switch {
+				case less(a, b):
+					return -1
+				case less(b, a):
+					return 1
+				}
+				return 0
+			})
+			return list
+		}
+		for ; k > 0 && less(a, list[k-1]); k-- {
+			list[k] = list[k-1]
+		}
+		list[k] = a
+	}
+	return list
+}

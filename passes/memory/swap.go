@@ -1,0 +1,340 @@
+package memory
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// This file is the third mode of the state: values that are away on the host for a gap. Where each copy goes on its lane is worked out in lanes.go.
+
+// away is a swap under search. The bytes are off the device in stages free..before-1; for one that wraps, in those before before and from free on.
+type away struct {
+	value, after, use int32
+	free, before      int32
+	freeBy, backAt    int32 // limits from the search: free <= freeBy and before >= backAt, whatever the lanes say; compute waits if they are not that fast
+	wraps             bool
+	idle              bool // wraps, and is not used: on no lane
+
+	outEnd, inEnd int64 // scratch of the clock: when the copies are complete
+}
+
+// swaps holds all swaps of a state and what they cost in lanes and host bytes.
+type swaps struct {
+	out, in   []*away // by after, in order of issue; by use
+	of        [][]*away
+	host      peakTree // host bytes by moment: moment t+1 is the end of stage t
+	hostFixed int64    // host bytes of contents that the host always holds
+	begin     []int64  // by stage: when it begins if nothing waits; n+1 entries
+	stale     bool     // begin is out of date
+
+	outs, frees, ins []*away // scratch of the clock
+}
+
+func newSwaps(m *model) *swaps {
+	w := &swaps{of: make([][]*away, len(m.p.Values)), host: newPeakTree(int(m.n) + 1), begin: make([]int64, m.n+1), stale: true}
+	return w
+}
+
+// denied says whether a use of v in stage t could find it off the device: within a gap that a swap has, up to where it comes back.
+func (s *state) denied(v, t int32) bool {
+	if s.w == nil {
+		return false
+	}
+	for _, a := range s.w.of[v] {
+		if a.after < t && t < a.before || a.wraps && (t < a.before || t > a.after) {
+			return true
+		}
+	}
+	if h := s.m.heir[v]; h >= 0 && len(s.w.of[h]) > 0 {
+		a := s.wrap(h)
+		return a != nil && t > a.after
+	}
+	return false
+}
+
+// wrap is the swap of persistent value v across the end of the step, or nil.
+func (s *state) wrap(v int32) *away {
+	for _, a := range s.w.of[v] {
+		if a.wraps {
+			return a
+		}
+	}
+	return nil
+}
+
+// clean says whether the host holds the content of v whatever is swapped.
+func (s *state) clean(v int32) bool {
+	x := &s.m.p.Values[v]
+	return x.OnHost || x.Persistent && (x.Becomes < 0 || s.wrap(v) != nil)
+}
+
+// writes says whether swap a needs a copy out.
+func (s *state) writes(a *away) bool {
+	if a.wraps {
+		return s.m.p.Values[a.value].Becomes >= 0
+	}
+	if s.clean(a.value) {
+		return false
+	}
+	for _, b := range s.w.of[a.value] {
+		if !b.wraps {
+			return b == a // the first in time
+		}
+	}
+	return false
+}
+
+// takeAway adds swap a, whose free and before are set, without placing it. needs: it lies in a gap, and overlaps no other swap of the value.
+func (s *state) takeAway(a *away) {
+	w := s.w
+	s.hostBytes(a.value, -1)
+	w.of[a.value] = insertSorted(w.of[a.value], a, byAfter)
+	if !a.idle {
+		w.out = insertSorted(w.out, a, byAfter)
+		w.in = insertSorted(w.in, a, byUse)
+	}
+	s.hostBytes(a.value, 1)
+	s.awayBytes(a, -1)
+}
+
+// bringBack removes swap a.
+func (s *state) bringBack(a *away) {
+	w := s.w
+	s.hostBytes(a.value, -1)
+	w.of[a.value] = drop(w.of[a.value], a)
+	if !a.idle {
+		w.out = drop(w.out, a)
+		w.in = drop(w.in, a)
+	}
+	s.hostBytes(a.value, 1)
+	s.awayBytes(a, 1)
+}
+
+func byAfter(a, b *away) int {
+	return cmp.Or(cmp.Compare(a.after, b.after), cmp.Compare(a.value, b.value), cmp.Compare(a.use, b.use))
+}
+
+func byUse(a, b *away) int {
+	return cmp.Or(cmp.Compare(a.use, b.use), cmp.Compare(a.value, b.value), cmp.Compare(a.after, b.after))
+}
+
+func insertSorted(list []*away, a *away, by func(a, b *away) int) []*away {
+	i, _ := slices.BinarySearchFunc(list, a, by)
+	return slices.Insert(list, i, a)
+}
+
+func drop(list []*away, a *away) []*away {
+	i := slices.Index(list, a)
+	return slices.Delete(list, i, i+1)
+}
+
+// awayBytes adds sign times the bytes of swap a to the stages in which it is away.
+func (s *state) awayBytes(a *away, sign int64) {
+	bytes := sign * s.m.p.Values[a.value].Bytes
+	if a.wraps {
+		s.tree.add(0, a.before, bytes)
+		s.tree.add(a.free, s.m.n, bytes)
+		return
+	}
+	s.tree.add(a.free, a.before, bytes)
+}
+
+// hostBytes adds sign times the host bytes that the swaps of v take together.
+func (s *state) hostBytes(v int32, sign int64) {
+	list := s.w.of[v]
+	if len(list) == 0 {
+		return
+	}
+	bytes := sign * s.m.p.Values[v].Bytes
+	if s.clean(v) {
+		s.w.hostFixed += bytes
+		return
+	}
+	first, last := list[0].after, list[0].use
+	for _, a := range list {
+		last = max(last, a.use)
+	}
+	s.w.host.add(first+1, last+1, bytes)
+}
+
+func (s *state) hostPeak() int64 {
+	if s.w == nil {
+		return 0
+	}
+	return s.w.hostFixed + s.w.host.peak()
+}
+
+// hostFits says whether the host budget is kept.
+func (s *state) hostFits() bool {
+	return s.w == nil || s.m.p.Lanes.HostBudgetBytes < 0 || s.hostPeak() <= s.m.p.Lanes.HostBudgetBytes
+}
+
+// blocked says whether a swap stands against op j running again in stage t: an operand may be away then, or an output is away across t.
+func (s *state) blocked(t, j int32) bool {
+	if s.w == nil || len(s.w.out) == 0 {
+		return false
+	}
+	for _, u := range s.m.in[j] {
+		if s.denied(u, t) {
+			return true
+		}
+	}
+	for _, v := range s.m.p.Ops[j].Out {
+		for _, a := range s.w.of[v] {
+			if a.after < t && t <= a.use {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// relied says whether a swap stands against removing the rerun of op j in stage t: it brings an operand back for this rerun alone,
+// or until the next swap.
+func (s *state) relied(t, j int32) bool {
+	if s.w == nil || len(s.w.out) == 0 {
+		return false
+	}
+	for _, u := range s.m.in[j] {
+		for _, a := range s.w.of[u] {
+			if a.use != t {
+				continue
+			}
+			next := s.nextUse(u, a.before, event(t, j))
+			if next < 0 {
+				return true
+			}
+			for _, b := range s.w.of[u] {
+				if b != a && !b.wraps && b.after >= t && b.after < next {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// nextUse is the stage of the first use of v at or after stage t within the life there, leaving out event not; -1: none.
+func (s *state) nextUse(v, t int32, not int64) int32 {
+	_, end := s.life(v, t)
+	uses := s.uses[v]
+	for k := before(uses, event(t, 0)); k < len(uses) && uses[k] <= end; k++ {
+		if uses[k] != not {
+			return stageOf(uses[k])
+		}
+	}
+	return -1
+}
+
+// reuse sets anew which stages the swaps of v's operands come back for, after uses of them came or went.
+func (s *state) reuse(j int32) {
+	if s.w == nil || len(s.w.out) == 0 {
+		return
+	}
+	for _, u := range s.m.in[j] {
+		for i := 0; i < len(s.w.of[u]); i++ {
+			a := s.w.of[u][i]
+			if use := s.nextUse(u, a.before, -1); use != a.use && use >= 0 {
+				s.hostBytes(u, -1)
+				s.w.in = drop(s.w.in, a)
+				a.use = use
+				s.w.in = insertSorted(s.w.in, a, byUse)
+				s.hostBytes(u, 1)
+			}
+		}
+	}
+}
+
+// newAway makes the swap of v in gap g, placed in the middle of nowhere; wraps if it crosses the end of the step.
+func (s *state) newAway(v int32, g gap) *away {
+	a := &away{value: v, after: g.from, use: g.to, freeBy: math.MaxInt32, backAt: -1}
+	a.free, a.before = g.to, g.to
+	return a
+}
+
+// newWrap makes the swap of persistent value v across the end of the step; if nothing uses it, it is never on the device.
+func (s *state) newWrap(v int32) *away {
+	n := s.m.n
+	a := &away{value: v, wraps: true, after: n, free: n, before: n, use: n, freeBy: math.MaxInt32, backAt: -1}
+	uses := s.uses[v]
+	if len(uses) == 0 {
+		a.idle = true
+		return a
+	}
+	a.before, a.use, a.after = 0, stageOf(uses[0]), stageOf(uses[len(uses)-1])
+	if b := s.m.p.Values[v].Becomes; b >= 0 {
+		a.after = max(a.after, s.m.p.Values[b].Def)
+		if uses := s.uses[b]; len(uses) > 0 {
+			a.after = max(a.after, stageOf(uses[len(uses)-1]))
+		}
+	}
+	return a
+}
+
+// fixHomes gives persistent values whose home is the host their swap.
+func (s *state) fixHomes() {
+	for v := range s.m.p.Values {
+		if x := &s.m.p.Values[v]; x.HomeFixed && x.HostHome {
+			s.takeAway(s.newWrap(int32(v)))
+		}
+	}
+	s.place()
+}
+
+// copySwaps lists the swaps in the order of a Solution.
+func (s *state) copySwaps() []Swap {
+	if s.w == nil {
+		return nil
+	}
+	list := make([]Swap, 0, len(s.w.out))
+	for _, a := range s.w.out {
+		list = append(list, Swap{Value: a.value, After: a.after, Free: a.free, Before: a.before, Use: a.use, Write: s.writes(a), Wraps: a.wraps})
+	}
+	return list
+}
+
+// homes lists which persistent values have their home on the host; nil if none.
+func (s *state) homes() []bool {
+	if s.w == nil {
+		return nil
+	}
+	var list []bool
+	for v := range s.w.of {
+		if s.wrap(int32(v)) != nil {
+			if list == nil {
+				list = make([]bool, len(s.w.of))
+			}
+			list[v] = true
+		}
+	}
+	return list
+}
+
+// awayAt makes the swap that takes v off the device at stage p, if one can: v is idle there, may be swapped, and is not away in that gap already.
+// The swap is not yet placed.
+func (s *state) awayAt(v, p int32) *away {
+	g, ok := s.idle(v, p)
+	if !ok || s.w == nil {
+		return nil
+	}
+	root := v
+	if h := s.m.heir[v]; h >= 0 {
+		root = h
+	}
+	if s.m.p.Values[root].Persistent && (g.from < 0 || g.to == s.m.n) && s.m.homeFree(root) {
+		if s.wrap(root) != nil {
+			return nil
+		}
+		return s.newWrap(root)
+	}
+	if !s.m.swappable(v, g.from, g.to) || g.to >= s.m.n {
+		return nil
+	}
+	for _, a := range s.w.of[v] {
+		if a.after < g.to && g.from < a.use {
+			return nil
+		}
+	}
+	return s.newAway(v, g)
+}
