@@ -36,6 +36,7 @@ const lattice = `
 	runtime/cpu < runtime/cuda
 	runtime, runtime/ref, ir/gen < runtime/devicetest
 	ir, internal/safetensors < runtime/train/data, runtime/train/checkpoint, runtime/train/metrics
+	ir/op < runtime/train/data
 	runtime, internal/safetensors, internal/weights < runtime/train
 	runtime/train/data, runtime/train/checkpoint, runtime/train/metrics < runtime/train
 
