@@ -8,10 +8,8 @@ type gap struct{ from, to int32 }
 // idle finds the gap of v around stage p, if v is on the device there, idle, and used again later.
 func (s *state) idle(v, p int32) (g gap, ok bool) {
 	birth, end := s.life(v, p)
-	if birth >= p || stageOf(end) <= p || stageOf(end) >= s.m.n {
-		if birth >= p || stageOf(end) <= p {
-			return gap{}, false
-		}
+	if birth >= p || stageOf(end) <= p {
+		return gap{}, false
 	}
 	uses := s.uses[v]
 	k := before(uses, event(p, 0))
@@ -41,13 +39,19 @@ const maxClosure = 48
 // closure plans the rerun of op j in stage t: operands that are gone are kept until then where budget leaves room, else run again too. The
 // plan is appended to pl; ok is false if there is none.
 func (s *state) closure(pl *plan, t, j int32, budget int64) bool {
-	if len(pl.ops) >= maxClosure || !s.canRerun(t, j) {
+	if len(pl.ops) >= maxClosure || !s.canRerun(t, j) || s.blocked(t, j) {
 		return false
 	}
 	pl.ops = append(pl.ops, j)
 	pl.picos += s.m.p.Ops[j].Picos
 	for _, u := range s.m.in[j] {
 		birth, end := s.life(u, t)
+		if s.isAway(u, t) { // its home is the host, and it would stay until here
+			if s.tree.most(0, t+1)+s.m.p.Values[u].Bytes > budget {
+				return false
+			}
+			continue
+		}
 		if end >= event(t, j) || birth == t {
 			continue
 		}

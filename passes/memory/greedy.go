@@ -9,25 +9,47 @@ import (
 // least per byte and overloaded stage. Scores are cached per value and refreshed when a value comes first, so that a step costs a scan of a compact
 // array and a few closures; scores grow as operands die, so a refreshed first is nearly always the true first.
 type greedy struct {
-	s      *state
-	budget int64
-	weight []int64 // prefix sums of the price of a byte, by stage
-	cands  []int32 // values that may be taken off, by Def
-	cache  []cached
-	fresh  int // steps since the prices were worked out
-	noise  func() uint64
+	s       *state
+	budget  int64
+	options greedyOptions
+	weight  []int64 // prefix sums of the price of a byte, by stage
+	cands   []int32 // values that may be taken off, by Def
+	cache   []cached
+	fresh   int // steps since the prices were worked out
 }
 
+// greedyOptions says which means the greedy has.
+type greedyOptions struct {
+	reruns, swaps bool
+	lanePrice     int64 // of a picosecond on a lane, of 1024: lanes are free until they are busy, and then what they carried should have been worth it
+}
+
+// cached is what is known of the cheapest way to take a value off the device in a gap.
 type cached struct {
-	gap   gap
-	score uint64
-	stage int32 // of the rerun
+	gap      gap
+	score    uint64
+	by       means
+	measured bool // the score of a swap is that of a trial, not an estimate
+	busy     bool // a swap without waiting was tried in this gap and the lanes had no room
 }
 
-func newGreedy(s *state) *greedy {
-	g := &greedy{s: s, weight: make([]int64, s.m.n+1), cache: make([]cached, len(s.m.p.Values))}
+// means are the ways to take a value off the device.
+type means uint8
+
+const (
+	byRerun   means = iota
+	bySwap          // where the lanes have room
+	byWaiting       // by a swap that compute may have to wait for
+	byHurry         // the value is swapped: its copies make haste, and compute may have to wait
+)
+
+func newGreedy(s *state, o greedyOptions) *greedy {
+	g := &greedy{s: s, options: o, weight: make([]int64, s.m.n+1), cache: make([]cached, len(s.m.p.Values))}
+	g.options.swaps = o.swaps && s.w != nil
 	for v := range s.m.p.Values {
-		if x := &s.m.p.Values[v]; x.Bytes > 0 && x.Def >= 0 && s.m.last[x.Def] >= 0 {
+		x := &s.m.p.Values[v]
+		rerun := o.reruns && x.Def >= 0 && s.m.last[x.Def] >= 0
+		if x.Bytes > 0 && (rerun || g.options.swaps && (!x.NoSwap || s.m.homeFree(int32(v)) || s.m.heir[v] >= 0)) {
 			g.cands = append(g.cands, int32(v))
 		}
 	}
@@ -85,15 +107,31 @@ func (g *greedy) step() bool {
 		}
 		c := &g.cache[v]
 		was := c.score
+		if c.measured {
+			c.measured = false
+			if g.swap(v, p, peak, noRatio) {
+				c.gap = gap{}
+				return true
+			}
+			c.score = noRatio
+			continue
+		}
 		pl := g.evaluate(v, p)
 		if c.score > was {
 			continue
 		}
-		if g.apply(pl, peak) {
+		if c.by == byRerun {
+			if g.apply(pl, peak) {
+				c.gap = gap{}
+				return true
+			}
+			c.score = noRatio
+			continue
+		}
+		if g.swap(v, p, peak, was) {
 			c.gap = gap{}
 			return true
 		}
-		c.score = noRatio
 	}
 }
 
@@ -115,38 +153,49 @@ func (g *greedy) best(p int32) int32 {
 	return found
 }
 
-// evaluate finds the cheapest rerun that takes v off the device at stage p, caches its score and returns it.
+// evaluate finds the cheapest way to take v off the device at stage p and caches it; if it is a rerun, that is returned.
 func (g *greedy) evaluate(v, p int32) (best plan) {
 	s := g.s
 	c := &g.cache[v]
-	c.score = noRatio
+	c.score, c.measured = noRatio, false
 	where, ok := s.idle(v, p)
-	if !ok {
-		c.gap = gap{p - 1, p + 1}
+	if !ok || s.isAway(v, p) {
+		*c = cached{gap: gap{p - 1, p + 1}, score: noRatio}
 		return plan{}
 	}
-	c.gap = where
+	if c.gap != where {
+		*c = cached{gap: where, score: noRatio}
+	}
+	if x := &s.m.p.Values[v]; g.options.reruns && x.Def >= 0 {
+		if last := min(where.to, s.m.last[x.Def], s.m.n-1); last > p {
+			best = g.cheapestRerun(v, p, last, where)
+		}
+	}
+	if g.options.swaps {
+		g.estimateSwap(v, p, where)
+	}
+	return best
+}
+
+// cheapestRerun tries the last stage in which v can be made again, and the last one in which more of its operands are still there.
+func (g *greedy) cheapestRerun(v, p, last int32, where gap) (best plan) {
+	s := g.s
+	c := &g.cache[v]
 	x := &s.m.p.Values[v]
-	last := min(where.to, s.m.last[x.Def], s.m.n-1)
-	if last <= p {
-		return plan{}
-	}
 	try := func(t int32) {
 		pl := plan{stage: t}
 		if !s.closure(&pl, t, x.Def, g.budget) {
 			return
 		}
 		if score := ratio(pl.picos, x.Bytes*max(1, g.weight[t]-g.weight[where.from+1])); score < c.score {
-			c.score, best = score, pl
+			c.score, c.by, best = score, byRerun, pl
 		}
 	}
 	try(last)
 	soonest := last
 	for _, u := range s.m.in[x.Def] {
-		if _, end := s.life(u, last); stageOf(end) < last && stageOf(end) > p {
-			if stageOf(end) < soonest {
-				soonest = stageOf(end)
-			}
+		if _, end := s.life(u, last); stageOf(end) < soonest && stageOf(end) > p {
+			soonest = stageOf(end)
 		}
 	}
 	if soonest < last {
@@ -158,7 +207,13 @@ func (g *greedy) evaluate(v, p int32) (best plan) {
 // apply adds the reruns of pl unless one of the stages that they touch comes to limit or more.
 func (g *greedy) apply(pl plan, limit int64) bool {
 	s := g.s
-	for _, j := range pl.ops {
+	for k, j := range pl.ops {
+		if s.blocked(pl.stage, j) { // by an op of the same plan
+			for k--; k >= 0; k-- {
+				s.remove(pl.stage, pl.ops[k])
+			}
+			return false
+		}
 		s.add(pl.stage, j)
 	}
 	if s.tree.at(pl.stage) < limit && s.tree.peak() <= limit {
@@ -168,29 +223,4 @@ func (g *greedy) apply(pl plan, limit int64) bool {
 		s.remove(pl.stage, pl.ops[i])
 	}
 	return false
-}
-
-// dropIdle removes reruns, the dearest first, without which the peak stays within budget, until there are none.
-func (s *state) dropIdle(budget int64) {
-	type rerun struct{ t, j int32 }
-	for changed := true; changed; {
-		changed = false
-		list := make([]rerun, 0, s.count)
-		for t, ops := range s.extra {
-			for _, j := range ops {
-				list = append(list, rerun{int32(t), j})
-			}
-		}
-		slices.SortStableFunc(list, func(a, b rerun) int {
-			return cmp.Compare(s.m.p.Ops[b.j].Picos, s.m.p.Ops[a.j].Picos)
-		})
-		for _, r := range list {
-			s.remove(r.t, r.j)
-			if s.tree.peak() > budget {
-				s.add(r.t, r.j)
-			} else {
-				changed = true
-			}
-		}
-	}
 }

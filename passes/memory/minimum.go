@@ -6,9 +6,8 @@ package memory
 
 // leastPeak is what the minimiser found.
 type leastPeak struct {
-	plan  []Recompute
-	peak  int64
-	stage int32
+	plan snapshot
+	peak int64
 }
 
 // leastPeak looks for the smallest peak, which is at least floor, and stops as soon as it has one of at most enough. What it does until then
@@ -16,17 +15,25 @@ type leastPeak struct {
 func (m *model) leastPeak(floor, enough int64) leastPeak {
 	enough = max(floor, enough)
 	s := newState(m)
-	best := leastPeak{plan: nil, peak: s.tree.peak(), stage: s.tree.argmax()}
+	best := leastPeak{plan: s.snap(), peak: s.tree.peak()}
 	keep := func(s *state) {
 		if p := s.tree.peak(); p < best.peak {
-			best = leastPeak{plan: s.recomputes(), peak: p, stage: s.tree.argmax()}
+			best = leastPeak{plan: s.snap(), peak: p}
 		}
 	}
 	if best.peak <= enough {
 		return best
 	}
-	newGreedy(s).reduceUntil(floor, enough, 20*int(m.n)+1000)
-	keep(s)
+	for _, o := range m.leastOptions() {
+		s := newState(m)
+		newGreedy(s, o).reduceUntil(floor, enough, 20*int(m.n)+1000)
+		if keep(s); best.peak <= enough {
+			return best
+		}
+	}
+	if !m.p.Recompute {
+		return best
+	}
 	work := 300000 // reruns that all trials together may add
 	for _, o := range []refillOptions{{near: 8, linger: 0}, {near: 1, linger: 0}, {near: 2, linger: 1}, {near: 8, linger: 8}} {
 		for o.parts = m.n/2 + 1; o.parts > 0 && best.peak > enough; o.parts /= 2 {
@@ -43,10 +50,24 @@ func (m *model) leastPeak(floor, enough int64) leastPeak {
 		return best
 	}
 	s = newState(m)
-	s.addAll(best.plan)
+	s.restore(best.plan)
 	x := newSearch(s, floor, 0)
 	x.descend(&best, floor, enough)
 	return best
+}
+
+// leastOptions lists the means with which the greedy goes straight down.
+func (m *model) leastOptions() (list []greedyOptions) {
+	if m.p.Lanes != nil {
+		list = append(list, greedyOptions{swaps: true})
+	}
+	if m.p.Recompute {
+		list = append(list, greedyOptions{reruns: true})
+	}
+	if len(list) == 2 {
+		list = append(list, greedyOptions{swaps: true, reruns: true})
+	}
+	return list
 }
 
 // refillOptions says which values refill takes for granted.
@@ -143,7 +164,7 @@ func (x *search) descend(best *leastPeak, floor, enough int64) {
 		}
 		x.budget = low + (best.peak-low)/2
 		if x.squeeze(moves) {
-			*best = leastPeak{plan: x.recomputes(), peak: x.tree.peak(), stage: x.tree.argmax()}
+			*best = leastPeak{plan: x.snap(), peak: x.tree.peak()}
 			continue
 		}
 		low = x.budget + 1
@@ -155,20 +176,20 @@ func (x *search) descend(best *leastPeak, floor, enough int64) {
 func (x *search) squeeze(moves int64) bool {
 	over := x.tree.over(x.budget)
 	heat0 := over / 64
-	var done []int64
 	for i := range moves {
 		if over == 0 {
 			return true
 		}
 		left := (moves - i) * 1024 / moves
 		heat := heat0 / 1024 * left / 1024 * left
-		done = x.move(done[:0])
-		if len(done) == 0 {
+		if !x.move() {
 			continue
 		}
 		after := x.tree.over(x.budget)
-		if after > over && after-over > heat>>16*x.rnd.patience() {
-			x.undo(done)
+		if after > over && after-over > heat>>16*x.rnd.patience() || !x.hostFits() {
+			if x.undo() {
+				over = x.tree.over(x.budget)
+			}
 		} else {
 			over = after
 		}

@@ -33,7 +33,8 @@ func Unlimited(p *Problem) (*Solution, error) {
 	if err := Validate(p); err != nil {
 		return nil, err
 	}
-	return newModel(p).finish(nil)
+	m := newModel(p)
+	return m.finish(newState(m).snap())
 }
 
 // Minimum is the plan with the smallest peak that the planner finds at any cost in time, by the means that p allows. It does not depend on
@@ -59,7 +60,7 @@ func Solve(p *Problem, o Options) (*Solution, error) {
 	gaps := m.baseGaps()
 	floor := m.degree(gaps)
 	if budget < 0 || s.tree.peak() <= budget {
-		sol, err := m.finish(nil)
+		sol, err := m.finish(s.snap())
 		if err == nil {
 			sol.Bound = Bound{PeakBytes: floor, Name: noBound}
 		}
@@ -81,7 +82,9 @@ func Solve(p *Problem, o Options) (*Solution, error) {
 // infeasible describes the least peak.
 func (m *model) infeasible(floor int64) error {
 	least := m.leastPeak(floor, 0)
-	r, err := Simulate(m.p, &Solution{Recomputes: least.plan})
+	s := newState(m)
+	s.restore(least.plan)
+	r, err := Simulate(m.p, s.solution())
 	if err != nil {
 		return err
 	}
@@ -89,36 +92,66 @@ func (m *model) infeasible(floor int64) error {
 }
 
 // improve finds a good plan within the budget, given a feasible one.
-func (m *model) improve(feasible []Recompute, o Options) []Recompute {
+func (m *model) improve(feasible snapshot, o Options) snapshot {
 	budget := m.p.BudgetBytes
 	moves := o.Moves
 	if moves == 0 {
 		moves = min(120000, 200000000/int64(m.n))
 	}
+	x := newSearch(newState(m), budget, o.Seed)
+	for _, means := range m.seedOptions() {
+		s := newState(m)
+		if newGreedy(s, means).reduce(budget, 20*int(m.n)+1000) {
+			s.dropIdle(budget)
+		}
+		x.offer(s)
+	}
 	s := newState(m)
-	if newGreedy(s).reduce(budget, 20*int(m.n)+1000) {
-		s.dropIdle(budget)
-	}
-	x := newSearch(s, budget, o.Seed)
-	other := newState(m)
-	other.addAll(feasible)
-	other.dropIdle(budget)
-	if plan := other.recomputes(); other.picos < x.cost {
-		x.load(plan)
-		x.record()
-	}
+	s.restore(feasible)
+	s.dropIdle(budget)
+	x.offer(s)
+	x.load(x.best)
 	x.anneal(moves)
 	x.load(x.best)
 	x.dropIdle(budget)
-	return x.recomputes()
+	x.record()
+	return x.best
+}
+
+// offer keeps the plan of s if it is feasible and better than the best.
+func (x *search) offer(s *state) {
+	if s.tree.peak() <= x.budget && s.hostFits() {
+		if cost := s.stepPicos(); cost < x.cost {
+			x.best, x.cost = s.snap(), cost
+		}
+	}
+}
+
+// seedOptions lists the means with which the greedy makes seeds.
+func (m *model) seedOptions() (list []greedyOptions) {
+	if m.p.Recompute {
+		list = append(list, greedyOptions{reruns: true})
+	}
+	if m.p.Lanes != nil {
+		list = append(list, greedyOptions{swaps: true, lanePrice: 16})
+	}
+	if len(list) == 2 {
+		list = append(list, greedyOptions{reruns: true, swaps: true, lanePrice: 32}, greedyOptions{reruns: true, swaps: true, lanePrice: 256})
+	}
+	return list
 }
 
 // finish makes a Solution of a plan and fills in what the simulator says of it.
-func (m *model) finish(plan []Recompute) (*Solution, error) {
-	sol := &Solution{Recomputes: plan}
+func (m *model) finish(plan snapshot) (*Solution, error) {
+	s := newState(m)
+	s.restore(plan)
+	sol := s.solution()
 	r, err := Simulate(m.p, sol)
 	if err != nil {
 		return nil, fmt.Errorf("memory planner made an illegal plan: %w", err)
+	}
+	if r.PeakBytes != s.tree.peak() || r.StepPicos > s.stepPicos() {
+		return nil, fmt.Errorf("memory planner believes in %d bytes and %d ps, the simulator finds %d and %d", s.tree.peak(), s.stepPicos(), r.PeakBytes, r.StepPicos)
 	}
 	sol.PeakBytes, sol.HostPeakBytes, sol.StepPicos = r.PeakBytes, r.HostPeakBytes, r.StepPicos
 	return sol, nil

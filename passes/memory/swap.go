@@ -36,21 +36,42 @@ func newSwaps(m *model) *swaps {
 	return w
 }
 
-// denied says whether a use of v in stage t could find it off the device: within a gap that a swap has, up to where it comes back.
-func (s *state) denied(v, t int32) bool {
+// isAway says whether v is off the device at the events of stage t.
+func (s *state) isAway(v, t int32) bool {
 	if s.w == nil {
 		return false
 	}
 	for _, a := range s.w.of[v] {
-		if a.after < t && t < a.before || a.wraps && (t < a.before || t > a.after) {
+		if a.covers(t) {
 			return true
 		}
 	}
 	if h := s.m.heir[v]; h >= 0 && len(s.w.of[h]) > 0 {
 		a := s.wrap(h)
-		return a != nil && t > a.after
+		return a != nil && t >= a.free
 	}
 	return false
+}
+
+// denied says whether a use of v in stage t could find it off the device: within a gap that a swap has, up to where it comes back. A
+// use behind the last one of a value whose home is the host is no matter: it stays longer (see reuse).
+func (s *state) denied(v, t int32) bool {
+	if s.w == nil {
+		return false
+	}
+	for _, a := range s.w.of[v] {
+		if t < a.before && (a.wraps || a.after < t) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *away) covers(t int32) bool {
+	if a.wraps {
+		return t < a.before || t >= a.free
+	}
+	return a.free <= t && t < a.before
 }
 
 // wrap is the swap of persistent value v across the end of the step, or nil.
@@ -227,9 +248,10 @@ func (s *state) nextUse(v, t int32, not int64) int32 {
 	return -1
 }
 
-// reuse sets anew which stages the swaps of v's operands come back for, after uses of them came or went.
+// reuse follows up uses of op j's operands that came or went: what their swaps come back for, and for those across the end of the step when they
+// leave. Other than that, copies stay where they are until place.
 func (s *state) reuse(j int32) {
-	if s.w == nil || len(s.w.out) == 0 {
+	if len(s.w.out) == 0 {
 		return
 	}
 	for _, u := range s.m.in[j] {
@@ -243,7 +265,42 @@ func (s *state) reuse(j int32) {
 				s.hostBytes(u, 1)
 			}
 		}
+		root := u
+		if h := s.m.heir[u]; h >= 0 {
+			root = h
+		}
+		if a := s.wrap(root); a != nil {
+			s.leave(a)
+		}
 	}
+}
+
+// leave sets anew after which stage a, which crosses the end of the step, leaves the device.
+func (s *state) leave(a *away) {
+	after := s.lastUse(a.value)
+	if after == a.after {
+		return
+	}
+	s.w.out = drop(s.w.out, a)
+	s.w.of[a.value] = drop(s.w.of[a.value], a)
+	s.awayBytes(a, 1)
+	a.after, a.free = after, max(a.free, after+1)
+	s.awayBytes(a, -1)
+	s.w.of[a.value] = insertSorted(s.w.of[a.value], a, byAfter)
+	s.w.out = insertSorted(s.w.out, a, byAfter)
+}
+
+// lastUse is the last stage that uses persistent value v or its Becomes; v is used.
+func (s *state) lastUse(v int32) int32 {
+	uses := s.uses[v]
+	last := stageOf(uses[len(uses)-1])
+	if b := s.m.p.Values[v].Becomes; b >= 0 {
+		last = max(last, s.m.p.Values[b].Def)
+		if uses := s.uses[b]; len(uses) > 0 {
+			last = max(last, stageOf(uses[len(uses)-1]))
+		}
+	}
+	return last
 }
 
 // newAway makes the swap of v in gap g, placed in the middle of nowhere; wraps if it crosses the end of the step.
@@ -262,13 +319,7 @@ func (s *state) newWrap(v int32) *away {
 		a.idle = true
 		return a
 	}
-	a.before, a.use, a.after = 0, stageOf(uses[0]), stageOf(uses[len(uses)-1])
-	if b := s.m.p.Values[v].Becomes; b >= 0 {
-		a.after = max(a.after, s.m.p.Values[b].Def)
-		if uses := s.uses[b]; len(uses) > 0 {
-			a.after = max(a.after, stageOf(uses[len(uses)-1]))
-		}
-	}
+	a.before, a.use, a.after = 0, stageOf(uses[0]), s.lastUse(v)
 	return a
 }
 

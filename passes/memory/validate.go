@@ -199,14 +199,21 @@ func (c *checker) lanes() {
 	if l.DuplexPermille < 0 || l.DuplexPermille > 1000 {
 		c.bad("lanes: duplex factor of %d permille must lie within 0 and 1000", l.DuplexPermille)
 	}
+	var homes int64
 	for i := range c.p.Values {
 		v := &c.p.Values[i]
+		if v.HomeFixed && v.HostHome {
+			homes += v.Bytes
+		}
 		if v.NoSwap && !v.HostHome || v.Bytes < 0 {
 			continue
 		}
 		if transferPicos(v.Bytes, l.D2HBytesPerSec) > maxTotalPicos/32 || transferPicos(v.Bytes, l.H2DBytesPerSec) > maxTotalPicos/32 {
 			c.bad("value %d: copying %d bytes takes too long to be planned", i, v.Bytes)
 		}
+	}
+	if l.HostBudgetBytes >= 0 && homes > l.HostBudgetBytes {
+		c.bad("lanes: values whose home is the host take %d bytes, host budget is %d", homes, l.HostBudgetBytes)
 	}
 }
 
