@@ -192,7 +192,7 @@ func (l *lowering) bindInputs(dims []Dim) error {
 			errs = append(errs, l.src.fail(ir.KindOf(err), "input %q: %w", name, err))
 			continue
 		}
-		l.env[name] = x
+		l.env[name] = x // kept whether it is read or not: it is an input of the graph
 	}
 	if len(errs) > 0 {
 		return joined(errs)

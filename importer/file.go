@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"aitk/importer/onnxpb"
 	"aitk/ir"
@@ -77,6 +79,9 @@ func (f *file) external(entries []*onnxpb.StringStringEntryProto, want int64) (i
 	switch {
 	case location == "":
 		return ir.Init{}, errors.New("external data without a location")
+	case !filepath.IsLocal(filepath.FromSlash(location)) || slices.Contains(strings.Split(location, "/"), ".."):
+		// os.Root says so too, but only of a path whose parts exist.
+		return ir.Init{}, fmt.Errorf("external data in %q: the path leads out of the model's folder", location)
 	case offset < 0 || length != want:
 		return ir.Init{}, fmt.Errorf("external data in %q: offset %d and length %d for a tensor of %d bytes", location, offset, length, want)
 	}

@@ -16,13 +16,44 @@ const (
 	fillElems    = 1024     // from here on a tensor of equal elements is a Fill instead of a literal
 	foldWork     = 64 << 20 // FLOPs of one op; more is left to run time
 	foldTotal    = 16 << 30 // FLOPs in all: a bound on the time that a hostile file can take
+	foldLive     = 1 << 30  // bytes of known content held at a time, at 8 an element; beyond, ops stay ops
+	foldLiterals = 1 << 30  // bytes of literals in a graph; beyond, the file is refused
+	indexElems   = 2 << 20  // entries of an index table that a lowering makes
 )
 
 // folder holds what evaluation has spent and the literals that the graph has by now.
 type folder struct {
-	spent  int64
-	folded int
-	consts map[string]*ir.Value // by type and content
+	spent    int64
+	folded   int
+	consts   map[string]*ir.Value // by type and content
+	literals int64                // bytes of them
+	live     int64                // bytes of known content behind names
+	holders  map[*ir.Tensor]int   // names that stand for a content
+}
+
+// hold and release count the names behind which content is kept.
+func (f *folder) hold(x *operand) {
+	if x.known == nil {
+		return
+	}
+	if f.holders[x.known]++; f.holders[x.known] == 1 {
+		f.live += 8 * x.typ.Elems()
+	}
+}
+
+func (f *folder) release(x *operand) {
+	if x == nil || x.known == nil {
+		return
+	}
+	if f.holders[x.known]--; f.holders[x.known] == 0 {
+		f.live -= 8 * x.typ.Elems()
+		delete(f.holders, x.known)
+	}
+}
+
+// room tells whether content of type t may be held.
+func (f *folder) room(t ir.Type) bool {
+	return t.Bytes() <= foldBytes && 8*t.Elems() <= foldLive-f.live
 }
 
 // emit applies a core op with one output.
@@ -50,7 +81,7 @@ func (c *call) emitAll(o ir.Op, in ...*operand) []*operand {
 		return c.eval(e, in, outs)
 	}
 	values := make([]*ir.Value, len(in))
-	for i, x := range in {
+	for i, x := range c.compact(o, in, outs) {
 		values[i] = c.valueOf(x)
 	}
 	made, err := c.b.Try(o, values...)
@@ -71,7 +102,7 @@ func (c *call) affordable(o ir.Op, in, out []ir.Type) bool {
 		return false
 	}
 	for _, t := range out {
-		if t.Bytes() > foldBytes {
+		if !c.folder.room(t) {
 			return false
 		}
 	}
@@ -107,6 +138,7 @@ func (c *call) eval(e ir.Evaluator, in []*operand, types []ir.Type) []*operand {
 }
 
 // valueOf makes a known operand a value of the graph: a literal, shared with all of the same content, a Fill, or a buffer that stays in the file.
+// It panics with a refusal where the graph would hold too many of them.
 func (l *lowering) valueOf(x *operand) *ir.Value {
 	if x.value != nil {
 		return x.value
@@ -121,6 +153,9 @@ func (l *lowering) valueOf(x *operand) *ir.Value {
 		raw := x.known.Encode()
 		key := x.typ.String() + "\x00" + string(raw)
 		if l.folder.consts[key] == nil {
+			if l.folder.literals += int64(len(raw)); l.folder.literals > foldLiterals {
+				panic(refusal{l.src.fail(ir.Unsupported, "the constants that the graph computes with take more than %d bytes", int64(foldLiterals))})
+			}
 			l.folder.consts[key] = l.b.G.AddConst(x.typ, raw)
 		}
 		x.value = l.folder.consts[key]
@@ -174,7 +209,7 @@ func filled(t ir.Type, x float64) *operand {
 
 // fill is filled for any size.
 func (c *call) fill(t ir.Type, x float64) *operand {
-	if t.Bytes() <= foldBytes {
+	if c.folder.room(t) {
 		return filled(t, x)
 	}
 	return c.emit(op.Fill{DType: t.DType, Shape: t.Shape, Value: x})

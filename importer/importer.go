@@ -47,6 +47,7 @@ type Model struct {
 	Inputs      []ValueInfo
 	Outputs     []ValueInfo
 	Params      []ParamInfo // weights, statistics and buffers of the file, in the module's order where the exporter told it
+	Stored      []Stored    // where the file has each of them
 	Nodes       int
 	Ops         []OpCount // by descending count, then name
 	Unsupported error     // Inspect only: what Import would refuse for want of a lowering
@@ -94,6 +95,7 @@ func Inspect(path string) (*Model, error) {
 		return nil, err
 	}
 	m := newModel(src)
+	m.Stored = w.stored()
 	m.Dims = src.dims(nil)
 	for _, p := range w.params {
 		m.Params = append(m.Params, p.ParamInfo)
@@ -149,7 +151,7 @@ func Import(path string, opt Options) (*Model, error) {
 
 func newLowering(src *source, w *weights, opt *Options) *lowering {
 	return &lowering{src: src, w: w, opt: opt, b: &ir.Builder{G: ir.NewGraph(cmp.Or(src.graph.GetName(), "main"))},
-		env: map[string]*operand{}, left: map[string]int{}, reserved: map[string]*ir.Value{}, folder: folder{consts: map[string]*ir.Value{}}}
+		env: map[string]*operand{}, left: map[string]int{}, reserved: map[string]*ir.Value{}, folder: folder{consts: map[string]*ir.Value{}, holders: map[*ir.Tensor]int{}}}
 }
 
 // joined makes one error of many, of the first one's kind, and lists the first of them.
@@ -181,7 +183,7 @@ func (l *lowering) finish(m *Model) {
 		}
 	}
 	g.Renumber()
-	m.Graph = g
+	m.Graph, m.Stored = g, l.w.stored()
 	m.Stats = Stats{Nodes: len(g.Nodes), Folded: l.folder.folded, Literals: len(g.Consts)}
 	for _, c := range g.Consts {
 		m.Stats.LiteralBytes += int64(len(c.Data))

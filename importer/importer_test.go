@@ -147,6 +147,21 @@ func TestLiterals(t *testing.T) {
 	}
 }
 
+// TestCompact: a constant that was expanded to the whole batch is kept once, where the op broadcasts it anyway.
+func TestCompact(t *testing.T) {
+	x := []*onnxpb.ValueInfoProto{vi("x", float, 64, 4, 8)}
+	inits := []*onnxpb.TensorProto{floats("val_1", []int64{1, 1, 8}), longs("s", 64, 4, 8)}
+	m := mustImport(t, save(t, model(13, x, inits, node("Expand", "1", in("val_1", "s"), in("mask")), node("Max", "2", in("x", "mask"), in("y")))), Options{})
+	if len(m.Graph.Consts) != 1 || !m.Graph.Consts[0].Type.Equal(ir.T(ir.F32, 1, 1, 8)) || !m.Graph.Result("y").Type.Equal(ir.T(ir.F32, 64, 4, 8)) {
+		t.Errorf("%s", m.Graph)
+	}
+	one := []*onnxpb.ValueInfoProto{vi("x", float, 1, 1, 8)}
+	m = mustImport(t, save(t, model(13, one, inits, node("Expand", "1", in("val_1", "s"), in("mask")), node("Max", "2", in("x", "mask"), in("y")))), Options{})
+	if !m.Graph.Result("y").Type.Equal(ir.T(ir.F32, 64, 4, 8)) {
+		t.Errorf("the result lost its type: %s", m.Graph)
+	}
+}
+
 // TestFoldRounds: folding computes in the element type and not better.
 func TestFoldRounds(t *testing.T) {
 	m := mustImport(t, save(t, model(13, nil, []*onnxpb.TensorProto{floats("a", []int64{}, 1<<24), floats("b", []int64{}, 1), floats("c", []int64{}, -1<<24)},

@@ -90,9 +90,26 @@ func (l *lowering) run(results []string) {
 		case x.isSeq:
 			l.errs = append(l.errs, l.src.fail(ir.Unsupported, "output %q is a sequence of tensors", name))
 		default:
-			l.b.G.Results = append(l.b.G.Results, ir.Result{Name: name, Value: l.valueOf(x)})
+			if err := l.try(func() { l.b.G.Results = append(l.b.G.Results, ir.Result{Name: name, Value: l.valueOf(x)}) }); err != nil {
+				l.errs = append(l.errs, err)
+			}
 		}
 	}
+}
+
+// try runs f and returns the refusal that it ends in.
+func (l *lowering) try(f func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case refusal:
+			err = r.err
+		default:
+			panic(r)
+		}
+	}()
+	f()
+	return nil
 }
 
 // node lowers node i and files its outputs.
@@ -118,32 +135,33 @@ func (l *lowering) node(i int) {
 		case outs != nil && l.left[name] > 0:
 			l.errs = append(l.errs, l.src.errorAt(i, ir.Unsupported, "output %d (%q) is not supported", k, name))
 		}
-		l.env[name] = x
+		l.bind(name, x)
 		if x.value != nil && x.value.Def != nil && x.value.Name == "" {
 			x.value.Name = name
 		}
 	}
 	for _, name := range n.Input {
 		if l.left[name]--; l.left[name] == 0 {
+			l.folder.release(l.env[name])
 			delete(l.env, name)
 		}
 	}
 }
 
-// lower gathers operands and runs the node's lowering. It returns nil without an error where an operand is bad: that was reported.
+// bind files an operand under its ONNX name, if somebody will read it.
+func (l *lowering) bind(name string, x *operand) {
+	if l.left[name] > 0 {
+		l.env[name] = x
+		l.folder.hold(x)
+	}
+}
+
+// lower gathers operands and runs the node's lowering. It returns nil without an error where an operand is bad, or the op is not known:
+// both were reported.
 func (c *call) lower() (outs []*operand, err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case refusal:
-			outs, err = nil, r.err
-		default:
-			panic(r)
-		}
-	}()
 	f := lowererOf(domainOf(c.n.GetDomain()), c.n.GetOpType())
 	if f == nil {
-		return nil, nil // listed by unknownOps
+		return nil, nil
 	}
 	for k, name := range c.n.Input {
 		x := c.lookup(name, use{c.i, k})
@@ -153,11 +171,16 @@ func (c *call) lower() (outs []*operand, err error) {
 		c.in = append(c.in, x)
 	}
 	c.b.Origin = c.src.origin(c.i)
-	outs = f(c)
-	for _, a := range c.n.Attribute {
-		if !c.read[a.GetName()] {
-			c.unsupported("attribute %q is not known at opset %d", a.GetName(), c.ver)
+	err = c.try(func() {
+		outs = f(c)
+		for _, a := range c.n.Attribute {
+			if !c.read[a.GetName()] {
+				c.unsupported("attribute %q is not known at opset %d", a.GetName(), c.ver)
+			}
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	return outs, nil
 }
@@ -181,7 +204,7 @@ func (l *lowering) lookup(name string, u use) *operand {
 	} else {
 		panic(ir.Bugf("%q is not lowered yet", name))
 	}
-	l.env[name] = x
+	l.bind(name, x)
 	return x
 }
 
@@ -206,10 +229,11 @@ func (l *lowering) parameter(v *view) *operand {
 // constant is the operand for a tensor that is no parameter: known if it is small enough to compute with.
 func (l *lowering) constant(t *tensor) *operand {
 	x := &operand{typ: t.typ}
-	if t.typ.Bytes() > literalBytes || t.init.Kind == ir.InitAbsent {
+	fold := l.folder.room(t.typ) && t.init.Kind != ir.InitAbsent
+	if t.typ.Bytes() > literalBytes || !fold {
 		x.buffer = l.bufferFor(t)
 	}
-	if t.typ.Bytes() <= foldBytes && t.init.Kind != ir.InitAbsent {
+	if fold {
 		raw, err := l.src.file.bytes(t.init)
 		if err == nil {
 			var known ir.Tensor

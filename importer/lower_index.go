@@ -152,7 +152,7 @@ func lowerResize(c *call) []*operand {
 		c.unsupported("mode=%q", mode)
 	}
 	c.ignore("cubic_coeff_a", "exclude_outside", "extrapolation_value", "antialias")
-	x := c.in[0]
+	x := c.arg(0)
 	coord, round := "asymmetric", "floor"
 	sizesAt, scalesAt := 3, 2
 	if c.ver < 11 {
@@ -195,6 +195,9 @@ func (c *call) resize(x *operand, scales []float64, sizes []int64, coord, round 
 		}
 		if size == dim && scale == 1 {
 			continue
+		}
+		if size > indexElems {
+			c.unsupported("axis %d of extent %d resized to %d", a, dim, size)
 		}
 		index := make([]int64, size)
 		for i := range index {

@@ -135,7 +135,7 @@ func lowerWhere(c *call) []*operand {
 
 // lowerClip has the bounds as attributes (opset < 11) or as optional operands; where they are known they become attributes of Clip.
 func lowerClip(c *call) []*operand {
-	x := c.in[0]
+	x := c.arg(0)
 	if c.ver < 11 {
 		c.args(1, 1)
 		return one(c.emit(op.Clip{Min: c.float("min", math.Inf(-1)), Max: c.float("max", math.Inf(1))}, x))

@@ -194,7 +194,7 @@ func lowerConvTranspose(c *call) []*operand {
 // lowerDropout is the identity unless the file asks for training: from opset 12 on with training_mode true and a ratio above 0.
 // The mask is a fact about the identity only.
 func lowerDropout(c *call) []*operand {
-	x := c.in[0]
+	x := c.arg(0)
 	ratio, training := 0.5, false
 	if c.ver < 12 {
 		c.args(1, 1)

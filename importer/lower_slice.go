@@ -99,7 +99,7 @@ func cutRange(start, end, step, dim int64) (int64, int64, int64) {
 // lowerSplit covers four forms of the parts: an attribute, an operand (13), num_outputs with a short last part (18), and equal parts
 // by the number of outputs.
 func lowerSplit(c *call) []*operand {
-	x := c.in[0]
+	x := c.arg(0)
 	c.args(1, 2)
 	axis := c.axis(c.int("axis", 0), len(x.typ.Shape))
 	dim := x.typ.Shape[axis]
@@ -148,7 +148,7 @@ func lowerPad(c *call) []*operand {
 	mode := c.string("mode", "constant")
 	var pads []int64
 	value := 0.0
-	x := c.in[0]
+	x := c.arg(0)
 	rank := len(x.typ.Shape)
 	if c.ver < 11 {
 		c.args(1, 1)
@@ -216,6 +216,9 @@ func (c *call) padAxis(x *operand, axis, before, after int64, mode string) *oper
 	n := dim + before + after
 	if dim == 0 || n < 0 || before < -dim || max(before, after) > math.MaxInt32 {
 		c.invalid("pads %d and %d for axis %d of %v", before, after, axis, x.typ)
+	}
+	if n > indexElems {
+		c.unsupported("mode=%q for an axis that becomes %d long", mode, n)
 	}
 	index := make([]int64, n)
 	for i := range index {

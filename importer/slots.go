@@ -98,6 +98,8 @@ func (s *slots) meet(n *onnxpb.NodeProto, operand int) {
 		leaf, strong = "bias", false
 	case "Mul", "Div":
 		leaf, strong = "weight", false
+	case "Where": // a mask token
+		leaf, strong = pick(operand, "", "weight", "weight"), false
 	}
 	if leaf == "" {
 		return

@@ -65,8 +65,8 @@ func (s *source) readTensors() error {
 			errs = append(errs, s.fail(ir.KindOf(err), "%s %q: %w", what, name, err))
 			return
 		}
-		if _, twice := s.tensors[name]; twice {
-			errs = append(errs, s.fail(ir.Failed, "%s %q is defined twice", what, name))
+		if _, twice := s.tensors[name]; twice || name == "" {
+			errs = append(errs, s.fail(ir.Failed, "%s %q is defined twice or has no name", what, name))
 			return
 		}
 		t.name = name
@@ -186,7 +186,7 @@ func (s *source) readNodes() error {
 	}
 	names := map[string]bool{}
 	for _, out := range s.graph.Output {
-		if !defined[out.GetName()] || names[out.GetName()] {
+		if out.GetName() == "" || !defined[out.GetName()] || names[out.GetName()] {
 			errs = append(errs, s.fail(ir.Failed, "output %q of the graph is not computed, or listed twice", out.GetName()))
 		}
 		names[out.GetName()] = true
