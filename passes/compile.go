@@ -65,66 +65,117 @@ func (e *FitError) Error() string {
 	return s
 }
 
-// Compile plans the programs of ctx, which the front passes have made and scheduled, for a device and a budget. It returns the plan that
-// fits, or the smallest one (Report.Fits false) with a *FitError.
-//
-// The budget is for the arena, the solver knows live bytes; they differ by fragmentation. So the solver is asked for less until the placed
-// arena fits. Below the arena of the peak-minimiser's plan, which does not depend on the budget, nothing is tried.
+// Compile plans the programs of ctx, which the front passes have made and scheduled, for a device and a budget, by the passes of Back. It
+// returns the plan that fits, or the smallest one (Report.Fits false) with a *FitError. ctx keeps its programs and gains the statistics.
 func Compile(ctx *Context, o MemoryOptions) (*plan.Plan, error) {
-	c := &compiler{MemoryOptions: o, ctx: ctx}
-	return c.compile()
+	c := *ctx
+	c.Profile = o.Profile
+	c.back = &compiler{MemoryOptions: o, sources: ctx.Programs}
+	c.Programs = nil
+	for _, g := range ctx.Programs {
+		c.Programs = append(c.Programs, g.Clone())
+	}
+	c.have |= Scheduled
+	err := Run(&c, c.Programs[0], Back(), Order())
+	ctx.Stats = c.Stats
+	if err != nil {
+		return nil, err
+	}
+	if c.back.fit != nil {
+		return c.back.plan, c.back.fit
+	}
+	return c.back.plan, nil
 }
 
+// Back is the passes from the scheduled programs to the plan. They share the compiler in Context.back.
+func Back() []Pass {
+	return []Pass{
+		{
+			Name: "memory",
+			Doc: `decide for every idle value whether it is kept, recomputed or swapped, and write that into the programs
+
+The budget is for the arena, the solver knows live bytes; they differ by fragmentation. So the solver is asked for less until the placed
+arena fits. Below the arena of the peak-minimiser's plan, which does not depend on the budget, nothing is tried.`,
+			Needs: Scheduled, Gives: WithinBudget, Preserves: Bits, Required: true,
+			Run: func(ctx *Context, _ *ir.Graph) error { return ctx.back.memory(ctx) },
+		},
+		{
+			Name:  "place",
+			Doc:   "give every storage a byte offset in its arena, sharing bytes by lifetime and in place",
+			Needs: Scheduled | WithinBudget, Gives: Placed, Preserves: Bits, Required: true,
+			Run: func(ctx *Context, _ *ir.Graph) error {
+				for _, a := range ctx.back.chosen.place.arenas {
+					ctx.Count("arena bytes", a.ArenaBytes)
+				}
+				return nil
+			},
+		},
+		{
+			Name:  "lower",
+			Doc:   "turn nodes into instructions with explicit waits, add programs init and save, and prove the plan",
+			Needs: Placed, Gives: Lowered, Preserves: Bits, Required: true,
+			Run: func(ctx *Context, _ *ir.Graph) error { return ctx.back.lower() },
+		},
+	}
+}
+
+// compiler carries one compilation through the passes of Back.
 type compiler struct {
 	MemoryOptions
-	ctx   *Context
-	graph string // hash of the step before memory decisions
+	sources                     []*ir.Graph // scheduled, without memory decisions
+	budget                      int64
+	unlimited, smallest, chosen *candidate
+	fit                         *FitError
+	plan                        *plan.Plan
 }
 
-func (c *compiler) compile() (*plan.Plan, error) {
-	step := c.ctx.Program("step")
-	c.graph = ir.Hash(step)
-	unlimited, err := c.unlimited()
-	if err != nil {
-		return nil, err
+// memory chooses a candidate and makes its programs the context's.
+func (c *compiler) memory(ctx *Context) error {
+	var err error
+	if c.unlimited, err = c.free(); err != nil {
+		return err
 	}
-	smallest, err := c.smallest()
-	if err != nil {
-		return nil, err
+	if c.smallest, err = c.least(); err != nil {
+		return err
 	}
-	if smallest.device() > unlimited.device() && unlimited.host() <= smallest.host() {
-		smallest = unlimited
+	if c.smallest.device() > c.unlimited.device() && c.unlimited.host() <= c.smallest.host() {
+		c.smallest = c.unlimited
 	}
-	budget := c.BudgetBytes
+	c.budget = c.BudgetBytes
 	if c.BudgetPercent > 0 {
-		budget = int64(float64(unlimited.device()) * c.BudgetPercent / 100)
+		c.budget = int64(float64(c.unlimited.device()) * c.BudgetPercent / 100)
 	}
-	chosen := unlimited
-	var fit *FitError
 	switch {
-	case budget < 0 || budget >= unlimited.device():
-	case budget < smallest.device():
-		fit = &FitError{BudgetBytes: budget, MinimumBytes: smallest.device(), HostBudgetBytes: c.HostBudgetBytes}
-		chosen = smallest
+	case c.budget < 0 || c.budget >= c.unlimited.device():
+		c.chosen = c.unlimited
+	case c.budget < c.smallest.device():
+		c.fit = &FitError{BudgetBytes: c.budget, MinimumBytes: c.smallest.device(), HostBudgetBytes: c.HostBudgetBytes}
+		c.chosen = c.smallest
 	default:
-		if chosen, err = c.within(budget); err != nil {
-			return nil, err
+		if c.chosen, err = c.within(c.budget); err != nil {
+			return err
 		}
-		if chosen == nil {
-			chosen = smallest
+		if c.chosen == nil {
+			c.chosen = c.smallest
 		}
 	}
-	p, err := c.finish(chosen, unlimited, smallest, budget)
+	ctx.Programs = c.chosen.programs
+	return nil
+}
+
+// lower makes the plan and, where it does not fit, says what is in the way.
+func (c *compiler) lower() error {
+	p, err := c.finish()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if fit != nil {
+	c.plan = p
+	if c.fit != nil {
 		p.Report.Fits = false
-		describePeak(fit, p)
-		c.advise(fit)
-		return p, fit
+		describePeak(c.fit, p)
+		c.advise(c.fit)
 	}
-	return p, nil
+	return nil
 }
 
 // advise says what would help, from what was not allowed.
@@ -144,7 +195,7 @@ func (c *compiler) advise(fit *FitError) {
 // copies returns programs that the back half may take apart: constants are parameters, every new content has a value of its own.
 func (c *compiler) copies() []*ir.Graph {
 	var out []*ir.Graph
-	for _, g := range c.ctx.Programs {
+	for _, g := range c.sources {
 		h := g.Clone()
 		literals(h)
 		ownNext(h)
@@ -181,13 +232,14 @@ func ownNext(g *ir.Graph) {
 	}
 }
 
-func (c *compiler) unlimited() (*candidate, error) {
+// free is the plan without a budget: nothing is recomputed or swapped.
+func (c *compiler) free() (*candidate, error) {
 	programs := c.copies()
 	p, err := place(programs, c.Profile)
 	return &candidate{programs: programs, place: p}, err
 }
 
-// solver states a program's problem with the settings of this run.
+// problem states a program's problem with the settings of this run.
 func (c *compiler) problem(g *ir.Graph, homes map[string]bool, budget, hostBudget int64) *step {
 	s := newStep(g, c.Profile, homes)
 	s.BudgetBytes, s.Recompute = budget, c.Recompute
@@ -224,8 +276,8 @@ func (c *compiler) solve(decide func(*step) (*memory.Solution, error), budget, h
 	return out, err
 }
 
-// smallest is the plan of the peak-minimiser. Where its host arena does not fit for fragmentation, it gets less host memory.
-func (c *compiler) smallest() (*candidate, error) {
+// least is the plan of the peak-minimiser. Where its host arena does not fit for fragmentation, it gets less host memory.
+func (c *compiler) least() (*candidate, error) {
 	host := c.HostBudgetBytes
 	for range fitTries {
 		s, err := c.solve(func(s *step) (*memory.Solution, error) { return memory.Minimum(&s.Problem) }, -1, host)

@@ -123,7 +123,8 @@ type Context struct {
 	Stats    []Stat               // one for each pass and program, in the order they ran
 	Notes    []string             // what the user should know and no pass can decide: sentences, in the order they came up
 
-	pass string // name of the pass that runs
+	back *compiler // shared by the passes of Back
+	pass string    // name of the pass that runs
 	have Property
 }
 

@@ -8,7 +8,8 @@ import (
 	"aitk/ir"
 )
 
-// Pipeline is all passes in the order in which they run: from the importer's forward graph to the plan.
+// Pipeline is the passes of the front half in the order in which they run: from the importer's forward graph to scheduled programs. Back has
+// those that lead on to the plan.
 func Pipeline() []Pass {
 	return []Pass{
 		canonicalize("canonicalize"),
@@ -50,6 +51,10 @@ func Order() []OrderPair {
 		{"late-cse", "late-dce", "merging leaves nodes without readers"},
 		{"late-cse", "schedule", "cse keeps the earlier of two nodes, which lengthens lives that schedule has shortened"},
 		{"late-dce", "schedule", "dead nodes count in the peak"},
+		{"late-cse", "memory", "cse would merge a recompute with its original"},
+		{"schedule", "memory", "what is idle, and for how long, is a matter of the order"},
+		{"memory", "place", "a storage's life ends where its value is dropped or swapped"},
+		{"place", "lower", "instructions name bytes"},
 	}
 }
 

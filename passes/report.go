@@ -12,9 +12,10 @@ import (
 )
 
 // finish lowers the chosen candidate, proves the plan and fills the report. A plan that the checker refuses is a bug of ours.
-func (c *compiler) finish(chosen, unlimited, smallest *candidate, budget int64) (*plan.Plan, error) {
+func (c *compiler) finish() (*plan.Plan, error) {
+	chosen, unlimited, budget := c.chosen, c.unlimited, c.budget
 	p := lower(chosen.place, c.Profile)
-	p.GraphSum = c.graph
+	p.GraphSum = ir.Hash(c.sources[0])
 	p.Profile = plan.Profile{Device: c.Profile.Device, Name: c.Profile.Name, SHA256: c.Profile.Sum()}
 	if a := p.Arena(ir.Device); a != nil && budget >= 0 && a.Bytes <= budget {
 		a.BudgetBytes = budget
@@ -28,26 +29,26 @@ func (c *compiler) finish(chosen, unlimited, smallest *candidate, budget int64) 
 	plan.Measure(p)
 	r := &p.Report
 	r.Fits, r.BudgetBytes = true, budget
-	r.UnlimitedArenaBytes, r.MinimumBudgetBytes = unlimited.device(), smallest.device()
+	r.UnlimitedArenaBytes, r.MinimumBudgetBytes = unlimited.device(), c.smallest.device()
 	free := lower(unlimited.place, c.Profile)
 	plan.Measure(free)
 	r.UnlimitedStepPicos, r.NaiveBytes = free.Report.StepPicos, free.Report.NaiveBytes
 	if chosen == unlimited {
 		r.NaiveBytes = plan.NaiveBytes(p)
 	}
-	c.bounds(r, budget, unlimited)
+	c.bounds(r)
 	countWork(r, p)
 	decide(p)
 	return p, nil
 }
 
 // bounds adds what no plan can beat: on the device peak over all programs, and on the time of a step within the budget.
-func (c *compiler) bounds(r *plan.Report, budget int64, unlimited *candidate) {
+func (c *compiler) bounds(r *plan.Report) {
 	for i, g := range c.copies() {
-		s := c.problem(g, nil, budget, c.HostBudgetBytes)
+		s := c.problem(g, nil, c.budget, c.HostBudgetBytes)
 		b := memory.Bounds(&s.Problem)
 		r.BoundBytes = max(r.BoundBytes, b.PeakBytes)
-		if i == 0 && budget >= 0 && r.UnlimitedStepPicos > 0 {
+		if i == 0 && c.budget >= 0 && r.UnlimitedStepPicos > 0 {
 			r.OverheadBoundPPM = int64(float64(b.OverheadPicos) / float64(r.UnlimitedStepPicos) * 1e6)
 		}
 	}

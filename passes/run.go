@@ -50,6 +50,7 @@ func selected(o *Options, pipeline []Pass) []Pass {
 // checkNames refuses names that no pass has, and disabling what the rest stands on.
 func checkNames(o *Options, pipeline []Pass) error {
 	var problems []string
+	pipeline = slices.Concat(pipeline, Pipeline(), Back()) // a command names passes of both halves at once
 	known := func(name string) *Pass {
 		if i := slices.IndexFunc(pipeline, func(p Pass) bool { return p.Name == name }); i >= 0 {
 			return &pipeline[i]
