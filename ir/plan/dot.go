@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -13,7 +14,7 @@ import (
 // WriteDOT draws the schedule of program step (or of the first program, if there is no step) for Graphviz. Time runs downwards, one op
 // a row. Copies stand beside the op after which they are issued. Boxes around them are the halves of the step. Edges, by colour and style:
 //
-//	grey, thin            a value from the op that makes it to its last reader; round the right side where that is far away
+//	grey, thin            a value from the op that makes it to its last reader; a large plan shows near ones only, and "till" in the box
 //	blue, bold            swap-out, with its bytes
 //	green, bold, dashed   swap-in, with its bytes; dotted from the swap-out to the swap-in
 //	orange, dashed        recompute: from the first run of the op to the next, with the bytes that were free in between
@@ -28,6 +29,10 @@ func WriteDOT(w io.Writer, p *Plan) error {
 
 // farRows is the distance from which an edge goes round at the side instead of through the rows.
 const farRows = 6
+
+// manyRows is from where on values that are just kept get no edge when they are used far away: Graphviz would take minutes, and the
+// edges of what moves would drown.
+const manyRows = 120
 
 // copyInches is the least width of a copy's box.
 const copyInches = 2.2
@@ -50,9 +55,9 @@ func (d *drawing) draw() {
 	} else if len(d.p.Programs) > 0 {
 		d.pr = &d.p.Programs[0]
 	}
-	title := plain(d.p.Model)
+	title := "plan of " + cmp.Or(plain(d.p.Model), "a graph")
 	if d.pr != nil {
-		title += ", program " + plain(d.pr.Name)
+		title = "program " + plain(d.pr.Name) + " of " + cmp.Or(plain(d.p.Model), "a graph")
 	}
 	fmt.Fprintf(d.w, "  label=%s;\n", quote(title+"\n"+d.p.headline()+"\nblue: swap-out   green: swap-in   orange: recompute   red: peak   @ offset in the arena\n"))
 	if d.pr != nil {
@@ -124,6 +129,11 @@ func (d *drawing) node(pc int, live int64, peak bool) {
 				label += "\n" + column("", 4+15+24)
 			}
 			label += fmt.Sprintf(" %-14s %10s", d.p.place(r), FormatBytes(r.Type.Bytes()))
+			if end := d.until(r.Buffer, pc); end > pc+1 {
+				label += fmt.Sprintf(" till %03d", end-1)
+			} else {
+				label += column("", 9)
+			}
 			if k == 0 {
 				word := "live"
 				if peak {
@@ -154,6 +164,16 @@ func (d *drawing) node(pc int, live int64, peak bool) {
 		attrs += `, color="#d00000", fontcolor="#d00000", penwidth=2.5`
 	}
 	fmt.Fprintf(d.w, "    i%d [label=%s%s];\n", pc, quote(label), attrs)
+}
+
+// until is where the span of b that holds pc ends.
+func (d *drawing) until(b BufferID, pc int) int {
+	for _, s := range d.p.Buffers[b].Live {
+		if s.Program == d.prog && int(s.Start) <= pc && pc < int(s.End) {
+			return int(s.End)
+		}
+	}
+	return pc
 }
 
 // column is text cut and filled to n characters.
@@ -219,6 +239,10 @@ func (d *drawing) values() {
 			if _, op := d.pr.Instrs[made[s]].(*Exec); op {
 				attrs := "constraint=false, weight=0"
 				if read[s]-made[s] > farRows {
+					if len(d.pr.Instrs) > manyRows {
+						made[s], read[s] = -1, -1
+						return // the label says till when
+					}
 					attrs += ", tailport=e, headport=e"
 				}
 				d.edge(made[s], read[s], attrs)
@@ -249,7 +273,7 @@ func (d *drawing) values() {
 				kept(s)
 				made[s] = pc
 				if x.Recompute && d.first[s] >= 0 && int(d.first[s]) != pc {
-					d.edge(int(d.first[s]), pc, fmt.Sprintf(`color="#e07b00", fontcolor="#b05f00", style=dashed, penwidth=1.4, constraint=false, weight=0, tailport=e, headport=e, label=%s`,
+					d.edge(int(d.first[s]), pc, fmt.Sprintf(`color="#e07b00", fontcolor="#b05f00", style=dashed, penwidth=1.4, constraint=false, weight=0, tailport=e, headport=e, labeldistance=5, labelangle=9, headlabel=%s`,
 						quote("recompute "+FormatBytes(r.Type.Bytes()))))
 				}
 			}
@@ -262,13 +286,13 @@ func (d *drawing) values() {
 			switch x.Kind {
 			case CopySwapOut:
 				if made[s] >= 0 {
-					d.edge(made[s], pc, `color="#1f5fd0", fontcolor="#1f5fd0", style=bold, constraint=false, weight=0, label=`+size)
+					d.edge(made[s], pc, `color="#1f5fd0", fontcolor="#1f5fd0", style=bold, constraint=false, weight=0, xlabel=`+size)
 				}
 				left[s] = pc
 			case CopySwapIn:
 				kept(s)
 				if left[s] >= 0 {
-					d.edge(left[s], pc, `color="#1a9a1a", fontcolor="#137013", style=dotted, penwidth=1.6, constraint=false, weight=0, label=`+size)
+					d.edge(left[s], pc, `color="#1a9a1a", fontcolor="#137013", style=dotted, penwidth=1.6, constraint=false, weight=0, labeldistance=5, labelangle=9, headlabel=`+size)
 				}
 				made[s] = pc
 			}
@@ -279,6 +303,8 @@ func (d *drawing) values() {
 	}
 }
 
+// edge draws from instruction to instruction. Labels stand at the head or outside: one in the middle of an edge doubles the rows in Graphviz's eyes,
+// which makes it ten times slower.
 func (d *drawing) edge(from, to int, attrs string) {
 	if from != to {
 		fmt.Fprintf(d.w, "  i%d -> i%d [%s];\n", from, to, attrs)

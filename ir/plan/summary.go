@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -17,7 +18,7 @@ const mostAlive = 5
 func WriteSummary(w io.Writer, p *Plan) error {
 	out := bufio.NewWriter(w)
 	r := &p.Report
-	line := "plan of " + plain(p.Model)
+	line := "plan of " + cmp.Or(plain(p.Model), "a graph")
 	for _, d := range p.Dims {
 		line += fmt.Sprintf("  %s=%d", plain(d.Name), d.Size)
 	}
@@ -30,7 +31,7 @@ func WriteSummary(w io.Writer, p *Plan) error {
 		fmt.Fprintf(t, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
 	if !r.Fits {
-		row("does not fit", "the budget is %s, the least that works is %s", FormatBytes(r.BudgetBytes), FormatBytes(r.MinimumBudgetBytes))
+		row("does not fit", "the budget is %d bytes, the least that works is %d bytes; shown is the plan for that", r.BudgetBytes, r.MinimumBudgetBytes)
 	}
 	row("unlimited arena", "%s", FormatBytes(r.UnlimitedArenaBytes))
 	if r.BudgetBytes >= 0 {
@@ -40,12 +41,11 @@ func WriteSummary(w io.Writer, p *Plan) error {
 	}
 	var memory int64
 	for _, a := range p.Arenas {
-		if a.Space == ir.Device || a.Bytes > 0 {
-			p.arenaRow(row, a)
+		if a.Space == ir.Disk { // files, which cost no memory
+			continue
 		}
-		if a.Space != ir.Disk {
-			memory += a.Bytes
-		}
+		p.arenaRow(row, a)
+		memory += a.Bytes
 	}
 	if a := p.Arena(ir.Device); p.Profile.Device == "cpu" && a != nil && memory > a.Bytes {
 		row("memory", "%s, since both arenas lie in the same RAM", FormatBytes(memory))

@@ -152,7 +152,7 @@ func TestCSV(t *testing.T) {
 
 func TestDOT(t *testing.T) {
 	text := dot(t, measured(8, ""))
-	for _, what := range []string{"digraph plan {", "subgraph cluster_0", "forward: peak", "backward: peak", `style=bold, constraint`, "bold,dashed", `label="recompute 4096 B"`, "PEAK", "@0x", "#d00000"} {
+	for _, what := range []string{"digraph plan {", "subgraph cluster_0", "forward: peak", "backward: peak", `style=bold, constraint`, "bold,dashed", `headlabel="recompute 4096 B"`, `headlabel="4096 B"`, "PEAK", "@0x", "#d00000"} {
 		if !strings.Contains(text, what) {
 			t.Errorf("no %q", what)
 		}
