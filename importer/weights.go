@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"aitk/importer/onnxpb"
 	"aitk/ir"
 )
 
@@ -77,9 +78,10 @@ func classify(s *source) (*weights, error) {
 	return w, nil
 }
 
-// add records a parameter under which a tensor of the file is found. A name that is taken keeps the tensor's own.
-func (w *weights) add(t *tensor, p param, v view) *param {
-	if w.named[p.Name] != nil {
+// add records a parameter under which a tensor of the file is found. Where the name it would have is taken, it keeps the tensor's own,
+// which is unique.
+func (w *weights) add(t *tensor, p param, v view) {
+	if p.Name != t.name && w.taken(p.Name) {
 		p.Name = t.name
 	}
 	q := &p
@@ -95,7 +97,12 @@ func (w *weights) add(t *tensor, p param, v view) *param {
 	w.params = append(w.params, q)
 	w.named[q.Name] = q
 	w.views[t.name] = &v
-	return q
+}
+
+// taken tells whether a parameter, a tensor of the file or an input has this name.
+func (w *weights) taken(name string) bool {
+	return w.named[name] != nil || w.src.tensors[name] != nil ||
+		slices.ContainsFunc(w.src.inputs, func(in *onnxpb.ValueInfoProto) bool { return in.GetName() == name })
 }
 
 // transposedInit is the first content of the transpose of a rank-2 tensor.
@@ -319,7 +326,7 @@ func (w *weights) splitTies() {
 		byModule[m] = append(byModule[m], i)
 	}
 	for _, name := range meta.order {
-		if meta.kind[name] != "PARAMETER" || w.named[name] != nil {
+		if meta.kind[name] != "PARAMETER" || w.taken(name) {
 			continue
 		}
 		module, leaf := name, ""

@@ -1277,8 +1277,7 @@ type TensorProto struct {
 	ExternalData  []*StringStringEntryProto `protobuf:"bytes,13,rep,name=external_data,json=externalData" json:"external_data,omitempty"` // location, offset, length, checksum
 	DataLocation  *TensorProto_DataLocation `protobuf:"varint,14,opt,name=data_location,json=dataLocation,enum=aitk.onnx.TensorProto_DataLocation" json:"data_location,omitempty"`
 	MetadataProps []*StringStringEntryProto `protobuf:"bytes,16,rep,name=metadata_props,json=metadataProps" json:"metadata_props,omitempty"`
-	// The two below are ours and never read from a file: Read says where raw_data stood. raw_data itself is left out where it is
-	// larger than Limits.KeepRawBytes.
+	// The two below are ours and never read from a file: Read leaves raw_data out and says here where it stands.
 	RawOffset     *int64 `protobuf:"varint,1001,opt,name=raw_offset,json=rawOffset" json:"raw_offset,omitempty"` // bytes from the start of the file
 	RawBytes      *int64 `protobuf:"varint,1002,opt,name=raw_bytes,json=rawBytes" json:"raw_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields

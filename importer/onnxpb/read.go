@@ -15,7 +15,6 @@ type Limits struct {
 	Depth         int   // nested messages; default 64
 	Messages      int64 // messages in all; default 4,194,304
 	SkeletonBytes int64 // everything but the located tensor data; default 512 MiB
-	KeepRawBytes  int64 // raw_data up to this size stays in the message; default 1 KiB
 }
 
 func (l Limits) withDefaults() Limits {
@@ -29,14 +28,13 @@ func (l Limits) withDefaults() Limits {
 	}
 	set(&l.Messages, 1<<22)
 	set(&l.SkeletonBytes, 512<<20)
-	set(&l.KeepRawBytes, 1<<10)
 	return l
 }
 
 // Read decodes a model of size bytes. It works in two passes:
 //
 //  1. walk the wire format and copy the *skeleton*: the same message without unknown fields, without doc strings and without
-//     raw_data beyond KeepRawBytes, of which raw_offset and raw_bytes say where it lies;
+//     raw_data, of which raw_offset and raw_bytes say where it lies;
 //  2. hand the skeleton, whose shape is proven by then, to the protobuf library.
 //
 // An error names the byte offset at which the file stops making sense.
@@ -135,9 +133,7 @@ func (w *walker) field(md protoreflect.MessageDescriptor, fd protoreflect.FieldD
 		case md == w.tensor && fd.Name() == "raw_data":
 			w.out = protowire.AppendVarint(protowire.AppendTag(w.out, 1001, protowire.VarintType), uint64(w.pos))
 			w.out = protowire.AppendVarint(protowire.AppendTag(w.out, 1002, protowire.VarintType), uint64(n))
-			if n > w.limits.KeepRawBytes {
-				return w.skip(n, end)
-			}
+			return w.skip(n, end)
 		}
 		if int64(len(w.out))+n > w.limits.SkeletonBytes {
 			return w.errorf("more than %d bytes beside the tensors' data", w.limits.SkeletonBytes)
