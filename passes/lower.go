@@ -133,10 +133,12 @@ func (l *lowering) program(k int, s *seated) {
 	at := int32(len(l.plan.Programs))
 	e := &emission{lowering: l, seated: s, k: k, at: at, h: newHazards(), buffers: make([]plan.BufferID, len(s.seat))}
 	e.assignBuffers()
-	pcs := make([]int32, 0, len(s.nodes)+2) // by moment: its first instruction
+	pcs := make([]int32, 0, len(s.nodes)+2) // by moment: its first instruction, a wait where it has some
+	runs := make([]int32, 0, len(s.nodes))  // by node: the instruction that does it, behind its waits
 	for i, n := range s.nodes {
 		pcs = append(pcs, int32(len(e.h.instrs)))
 		e.node(int32(i), n)
+		runs = append(runs, int32(len(e.h.instrs))-1)
 	}
 	pcs = append(pcs, int32(len(e.h.instrs)))
 	e.h.join()
@@ -144,6 +146,9 @@ func (l *lowering) program(k int, s *seated) {
 	moved := e.h.cycle()
 	for i := range pcs[1:] {
 		pcs[1+i] += moved // the waits in front belong to the first moment
+	}
+	for i := range runs {
+		runs[i] += moved
 	}
 	prog := plan.Program{Name: s.g.Name, Instrs: e.h.instrs, Repeat: true}
 	for _, v := range s.g.Inputs {
@@ -164,9 +169,15 @@ func (l *lowering) program(k int, s *seated) {
 		}
 	}
 	for i := range s.live.Storages.All {
-		if a, b := s.span(int32(i)); a < b {
-			l.liveIn(e.buffers[i], at, pcs[a], pcs[b])
+		a, b := s.span(int32(i))
+		start, end := pcs[a], pcs[b]
+		if s.live.Def[i] >= 0 {
+			start = runs[a]
 		}
+		if s.handed[i] >= 0 {
+			end = runs[b] // the node that writes over it still reads it
+		}
+		l.liveIn(e.buffers[i], at, start, end)
 	}
 	for i, sc := range e.scratchBuffers {
 		if sc != plan.NoBuffer {
