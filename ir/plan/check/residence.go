@@ -38,6 +38,7 @@ func (c *checker) parameters() {
 		for _, e := range pr.Exit {
 			x, b := &c.p.Params[e.Param], &c.p.Buffers[e.Buffer]
 			c.sized(e, "exit of "+pr.Name)
+			c.becomes(int32(i), pr, e)
 			if x.Mutable || b.Holds == c.content[e.Param] {
 				continue
 			}
@@ -45,6 +46,24 @@ func (c *checker) parameters() {
 				if in.Param == e.Param {
 					c.add(Identity, "%s ends with %s of %s as content of frozen %s, which was %s", pr.Name, c.sym(b.Holds), c.buf(e.Buffer), c.param(e.Param), c.sym(c.content[e.Param]))
 				}
+			}
+		}
+	}
+}
+
+// becomes checks that what a parameter holds at the end is its own content or a value that the program computed.
+func (c *checker) becomes(prog int32, pr *plan.Program, e plan.Residency) {
+	s := c.p.Buffers[e.Buffer].Holds
+	switch o := c.owner[s]; {
+	case o == e.Param:
+	case o >= 0:
+		c.add(Residence, "%s ends with %s in %s, which is to hold %s, the content of %s", pr.Name, c.param(e.Param), c.buf(e.Buffer), c.sym(s), c.param(o))
+	case c.p.Symbols[s].Program != prog:
+		c.add(Residence, "%s ends with %s in %s, which is to hold %s, no value of that program", pr.Name, c.param(e.Param), c.buf(e.Buffer), c.sym(s))
+	default:
+		for _, in := range pr.Inputs {
+			if c.p.Buffers[in.Ref.Buffer].Holds == s {
+				c.add(Residence, "%s ends with %s in %s, which is to hold %s, the input %q", pr.Name, c.param(e.Param), c.buf(e.Buffer), c.sym(s), in.Name)
 			}
 		}
 	}
