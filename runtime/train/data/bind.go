@@ -189,7 +189,7 @@ func (f *Feed) Name(i int) string { return f.ports[i].Name }
 // Bytes is the content of input i as last filled. It is the feed's memory.
 func (f *Feed) Bytes(i int) []byte { return f.ports[i].buf }
 
-// Fill reads samples by their numbers. step is for messages. Where fewer than a batch are given, the last one is repeated to the end: a
+// Fill reads samples by their numbers. step is for messages; below 0 it is an evaluation. Where fewer than a batch are given, the last one is repeated to the end: a
 // content that the program has seen to be harmless. It is for layout Samples.
 func (f *Feed) Fill(samples []int64, step int64) error {
 	if f.src.layout != Samples || len(samples) == 0 || int64(len(samples)) > f.batch {
@@ -240,8 +240,8 @@ func (f *Feed) fill(b *bound, tensor string, dst []byte, offset, first, step int
 		cast(dst, b.Type.DType, src, b.from)
 	}
 	d := b.Type.DType
-	if i := notFinite(d, dst); i >= 0 {
-		e := ir.Errorf(ir.Numeric, ir.Origin{}, "data %s: tensor %q, %s, holds NaN or an infinity (used in step %d)", f.src.path, tensor, f.where(b, i, first), step)
+	if i := FirstNotFinite(d, dst); i >= 0 {
+		e := ir.Errorf(ir.Numeric, ir.Origin{}, "data %s: tensor %q, %s, holds NaN or an infinity (used in %s)", f.src.path, tensor, f.where(b, i, first), when(step))
 		e.Remedy = "correct the data"
 		return e
 	}
@@ -258,6 +258,14 @@ func (f *Feed) fill(b *bound, tensor string, dst []byte, offset, first, step int
 		}
 	}
 	return nil
+}
+
+// when names the moment of a Fill.
+func when(step int64) string {
+	if step < 0 {
+		return "evaluation"
+	}
+	return fmt.Sprintf("step %d", step)
 }
 
 // where names the place of element i of what fill has read. In a given batch sample numbers count within the batch.

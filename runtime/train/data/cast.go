@@ -39,8 +39,8 @@ func cast(dst []byte, to ir.DType, src []byte, from ir.DType) {
 	}
 }
 
-// notFinite is the index of the first element that is NaN or infinite, -1 if there is none: an exponent of all ones says so.
-func notFinite(d ir.DType, raw []byte) int64 {
+// FirstNotFinite is the index of the first element that is NaN or infinite, -1 if there is none: an exponent of all ones says so.
+func FirstNotFinite(d ir.DType, raw []byte) int64 {
 	le := binary.LittleEndian
 	switch d {
 	case ir.F64:
