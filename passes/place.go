@@ -47,8 +47,8 @@ type param struct {
 	in   []*ir.Param // by program; nil where the program does not know it
 }
 
-// stagingBytes is the size of one of the two buffers through which init and save move parameters that the host cannot address.
-const stagingBytes = 8 << 20
+// stagingLimit bounds each of the two buffers through which init and save move parameters that the host cannot address.
+const stagingLimit = 8 << 20
 
 // place works out seats and offsets of scheduled programs whose memory decisions are written into them.
 func place(programs []*ir.Graph, prof *cost.Profile) (*placement, error) {
@@ -232,8 +232,14 @@ func (p *placement) seatName(i int32) string {
 // pack finds the offsets, arena by arena.
 func (p *placement) pack(prof *cost.Profile) error {
 	if !prof.HostAddressable {
+		largest := int64(0)
+		for _, q := range p.params {
+			if q.Type.Space == ir.Device {
+				largest = max(largest, q.Type.Bytes())
+			}
+		}
 		for range 2 {
-			i := p.newSeat(ir.Pinned, stagingBytes)
+			i := p.newSeat(ir.Pinned, min(largest, stagingLimit))
 			p.seats[i].live = []pack.Span{{Start: 0, End: 2}}
 			p.staging = append(p.staging, i)
 		}

@@ -48,7 +48,7 @@ func (c *compiler) bounds(r *plan.Report) {
 		s := c.problem(g, nil, c.budget, c.HostBudgetBytes)
 		b := memory.Bounds(&s.Problem)
 		r.BoundBytes = max(r.BoundBytes, b.PeakBytes)
-		if i == 0 && c.budget >= 0 && r.UnlimitedStepPicos > 0 {
+		if i == 0 && c.budget >= c.smallest.device() && r.UnlimitedStepPicos > 0 {
 			r.OverheadBoundPPM = int64(float64(b.OverheadPicos) / float64(r.UnlimitedStepPicos) * 1e6)
 		}
 	}

@@ -77,8 +77,8 @@ func (t *transfer) pieces(home plan.Ref, f func(piece, stage plan.Ref, offset in
 		f(home, plan.Ref{Buffer: plan.NoBuffer}, 0)
 		return
 	}
-	for offset := int64(0); offset < total; offset += stagingBytes {
-		n := min(stagingBytes, total-offset)
+	for offset := int64(0); offset < total; offset += stagingLimit {
+		n := min(stagingLimit, total-offset)
 		seat := t.staging[t.turn]
 		t.turn = 1 - t.turn
 		b := t.plan.Buffers[home.Buffer]
