@@ -5,6 +5,7 @@ import (
 
 	"aitk/ir"
 	"aitk/ir/op"
+	"aitk/ir/plan"
 	"aitk/ir/plan/check"
 	"aitk/passes/cost"
 )
@@ -50,6 +51,35 @@ func TestLowerUnlimited(t *testing.T) {
 		if err := check.Check(p); err != nil {
 			t.Errorf("%s: %v", prof.Name, err)
 		}
+	}
+}
+
+// A parameter larger than the staging buffers goes through them in pieces, by turns.
+func TestLowerStagesInPieces(t *testing.T) {
+	g := twoLayers()
+	big := g.AddParam("big", ir.T(ir.F32, 3*stagingLimit/4+5))
+	big.Role = ir.Buffer
+	literals(g)
+	place, err := place([]*ir.Graph{g}, must(cost.GPU("rtx-4090")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := lower(place, must(cost.GPU("rtx-4090")))
+	if err := check.Check(p); err != nil {
+		t.Error(err)
+	}
+	pieces := 0
+	init, _ := p.Program("init")
+	for _, in := range init.Instrs {
+		if c, ok := in.(*plan.Copy); ok && c.Lane == plan.H2D && p.Buffers[c.Dst.Buffer].Name == "big" {
+			pieces++
+		}
+	}
+	if pieces != 4 {
+		t.Errorf("%d pieces, want 4", pieces)
+	}
+	if got := p.Arena(ir.Pinned).Bytes; got != 2*stagingLimit {
+		t.Errorf("pinned arena of %d bytes, want two staging buffers of %d", got, stagingLimit)
 	}
 }
 

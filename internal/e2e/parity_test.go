@@ -225,7 +225,6 @@ func sortedKeys[V any](m map[string]V) []string {
 	return out
 }
 
-
 // Batch norm in training mode: float32 itself flips a ReLU after two steps, so only the first losses are held to the figure.
 func TestParityBatchNormTraining(t *testing.T) {
 	x := open(t, run{dir: small(t, "resnet18_mini"), file: "model_ts.onnx", golden: "golden.json", batchNorm: "train"})
