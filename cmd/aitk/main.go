@@ -1,62 +1,153 @@
 // Command aitk trains ONNX networks within a byte budget: it plans where every tensor lies and when it moves or is computed again, and
-// runs that plan. Each verb has a file of its own; this one holds their table. Only this package reads flags and the environment and prints to
-// standard output; it computes nothing itself.
+// runs that plan.
+//
+// Only this package reads flags and the environment and prints to standard output; it computes nothing itself. Each verb has a file of its own
+// and a row in commands; each flag has one row in the tables of flags.go. What is printed for reading goes to standard output,
+// progress and warnings to standard error, and every failure is one message that begins with "aitk: " and an exit code (exit.go).
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
+	"os/signal"
+	"syscall"
 )
 
 // command is one verb.
 type command struct {
-	name, short string
-	run         func(args []string, stdout, stderr io.Writer) int // exit code
+	name     string
+	args     string // what stands behind the verb, for help
+	min, max int    // how many arguments
+	short    string // one line
+	long     string // more, for `aitk help VERB`
+	run      func(*call) error
 }
 
+// commands lists the verbs in the order of a day's work.
 func commands() []command {
 	return []command{
-		{"version", "version, commit, Go", version},
+		inspectCommand(),
+		opsCommand(),
+		passesCommand(),
+		planCommand(),
+		compileCommand(),
+		runCommand(),
+		trainCommand(),
+		evalCommand(),
+		exportCommand(),
+		optCommand(),
+		doctorCommand(),
+		versionCommand(),
 	}
 }
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+// call is one run of the program: what was asked for and where answers go.
+type call struct {
+	ctx            context.Context
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	cmd            *command
+	args           []string
+	settings
+	cleanup []func() // run in reverse before the program ends
+}
 
-// run finds the verb. Exit code 2 is wrong usage.
-func run(args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 {
-		for _, c := range commands() {
-			if c.name == args[0] {
-				return c.run(args[1:], stdout, stderr)
-			}
+func main() {
+	ctx, stop := interruptible(os.Stderr)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// interruptible is cancelled by the first SIGINT or SIGTERM: the step that runs is finished and a checkpoint is written. The second
+// signal ends the program at once.
+func interruptible(stderr io.Writer) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if _, ok := <-signals; !ok {
+			return
 		}
-		fmt.Fprintf(stderr, "aitk: unknown verb %q\n", args[0])
+		cancel()
+		if _, ok := <-signals; ok {
+			fmt.Fprintln(stderr, "aitk: interrupted twice, stopping at once")
+			os.Exit(exitInterrupted)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel()
 	}
-	fmt.Fprintln(stderr, "usage: aitk VERB [flags]")
+}
+
+// run is the program without the process around it.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	c := &call{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+	defer func() {
+		if broken := bugMessage(recover()); broken != "" {
+			fmt.Fprint(stderr, broken)
+			code = exitFailed
+		}
+	}()
+	defer c.close()
+	return report(c, dispatch(c, args))
+}
+
+func (c *call) close() {
+	for _, f := range c.cleanup {
+		defer f()
+	}
+}
+
+// dispatch finds the verb, reads its flags and runs it.
+func dispatch(c *call, args []string) error {
+	if len(args) == 0 {
+		writeVerbs(c.stderr)
+		return errQuiet{exitUsage}
+	}
+	verb, rest := args[0], args[1:]
+	switch verb {
+	case "help", "-h", "-help", "--help":
+		return help(c.stdout, rest)
+	}
+	cmd, err := findCommand(verb)
+	if err != nil {
+		return err
+	}
+	c.cmd = cmd
+	wantsHelp, err := c.parse(rest)
+	if wantsHelp {
+		return help(c.stdout, []string{verb})
+	}
+	if err != nil {
+		return err
+	}
+	if n := len(c.args); n < cmd.min || n > cmd.max {
+		return usagef("aitk %s %s: got %s", cmd.name, cmd.args, countArgs(c.args))
+	}
+	return cmd.run(c)
+}
+
+func countArgs(args []string) string {
+	switch len(args) {
+	case 0:
+		return "no argument"
+	case 1:
+		return fmt.Sprintf("1 argument, %q", args[0])
+	}
+	return fmt.Sprintf("%d arguments, %q", len(args), args)
+}
+
+func findCommand(verb string) (*command, error) {
+	var names []string
 	for _, c := range commands() {
-		fmt.Fprintf(stderr, "  %-10s %s\n", c.name, c.short)
-	}
-	return 2
-}
-
-func version(args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 {
-		fmt.Fprintf(stderr, "aitk version: takes no arguments, got %q\n", args)
-		return 2
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		fmt.Fprintln(stdout, "aitk without build information")
-		return 0
-	}
-	commit := "unknown commit"
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			commit = s.Value
+		if c.name == verb {
+			return &c, nil
 		}
+		names = append(names, c.name)
 	}
-	fmt.Fprintf(stdout, "aitk %s, %s, %s\n", info.Main.Version, commit, info.GoVersion)
-	return 0
+	return nil, usagef("no verb %q%s; `aitk help` lists them", verb, didYouMean(verb, names))
 }

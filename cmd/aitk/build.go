@@ -1,0 +1,309 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"aitk/importer"
+	"aitk/internal/safetensors"
+	"aitk/ir"
+	"aitk/ir/plan"
+	"aitk/passes"
+	"aitk/passes/cost"
+	"aitk/runtime/train/data"
+)
+
+// builder brings a model to a plan: inspect, bind, import, passes, plan. It keeps what was chosen on the user's behalf.
+type builder struct {
+	c        *call
+	path     string
+	source   *data.Source // nil without --data
+	batch    int64        // samples of a batch; 0: not known
+	forward  bool         // evaluation only: no gradients, no updates
+	choices  []choice
+	ctx      *passes.Context
+	profile  *cost.Profile
+	dims     []importer.Dim
+	lastPass bool // --stop-after left programs and no plan
+}
+
+// choice is a setting that the user did not give.
+type choice struct{ name, value, why string }
+
+func (b *builder) choose(name, value, why string) {
+	b.choices = append(b.choices, choice{name, value, why})
+}
+
+// build plans a model. With a *passes.FitError the plan is the smallest one. It is nil with --stop-after.
+func (b *builder) build() (*plan.Plan, error) {
+	g, err := b.importModel()
+	if err != nil {
+		return nil, err
+	}
+	if b.profile, err = b.c.deviceProfile(); err != nil {
+		return nil, err
+	}
+	if err := b.runPasses(g); err != nil {
+		return nil, err
+	}
+	if b.lastPass {
+		return nil, nil
+	}
+	p, err := b.c.compileMemory(b.ctx, b.profile)
+	if p == nil {
+		return nil, err
+	}
+	b.describe(p)
+	return p, err
+}
+
+// importModel gives the forward graph with every dimension bound.
+func (b *builder) importModel() (*ir.Graph, error) {
+	c := b.c
+	seen, err := importer.Inspect(b.path)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := b.bindDims(seen)
+	if err != nil {
+		return nil, err
+	}
+	inputs := map[string]ir.Tensor{}
+	for _, in := range c.inputs {
+		if inputs[in.name], err = readTensor(in.file, in.name); err != nil {
+			return nil, err
+		}
+	}
+	m, err := importer.Import(b.path, importer.Options{Dims: bound.sizes, Inputs: inputs, BatchNorm: c.batchNorm, Eval: b.forward, Select: c.selection})
+	if err != nil {
+		return nil, err
+	}
+	b.dims = m.Dims
+	if c.weights != "" {
+		if err := c.replaceWeights(m.Graph); err != nil {
+			return nil, err
+		}
+	}
+	return m.Graph, nil
+}
+
+// runPasses makes the programs and orders them.
+func (b *builder) runPasses(g *ir.Graph) error {
+	c := b.c
+	b.ctx = &passes.Context{Options: c.passes, Profile: b.profile}
+	o := &b.ctx.Options
+	o.Target = b.targetType()
+	o.MaskEval = true
+	o.VerifyEach = c.verify == "each"
+	o.CrashDir = os.TempDir()
+	o.Print = c.stderr
+	if err := b.defaultLoss(g); err != nil {
+		return err
+	}
+	if o.Optimizer.Name == "" && !b.forward {
+		spec, err := passes.ParseOptimizer("adamw")
+		if err != nil {
+			return err
+		}
+		o.Optimizer = spec
+		b.choose("optimizer", spec.String(), "the default")
+	}
+	pipeline, order := passes.Pipeline(), passes.Order()
+	if b.forward {
+		pipeline = slices.DeleteFunc(pipeline, func(p passes.Pass) bool { return slices.Contains(trainingPasses(), p.Name) })
+	}
+	b.lastPass = o.StopAfter != ""
+	err := passes.Run(b.ctx, g, pipeline, order)
+	c.printStats(b.ctx)
+	if err != nil {
+		return b.named(err)
+	}
+	for _, n := range b.ctx.Notes {
+		c.note("%s", n)
+	}
+	return nil
+}
+
+// trainingPasses are those that a forward program does without.
+func trainingPasses() []string { return []string{"average", "autodiff", "optimizer"} }
+
+// named puts the model's name before an error that has no file of its own.
+func (b *builder) named(err error) error {
+	if e, ok := err.(*ir.Error); ok && e.Origin.File == "" {
+		e.Origin.File = b.path
+		return e
+	}
+	return err
+}
+
+// outputType is the type of the output that feeds the loss, before the loss is there; the zero Type if there is none.
+func outputType(g *ir.Graph, o *passes.Options) ir.Type {
+	for i, r := range g.Results {
+		if r.Name == o.Output || o.Output == "" && i == 0 {
+			return r.Value.Type
+		}
+	}
+	return ir.Type{}
+}
+
+// defaultLoss chooses a loss where neither the user nor a target says which. With a target the pass chooses.
+func (b *builder) defaultLoss(g *ir.Graph) error {
+	o := &b.ctx.Options
+	if o.Loss.Name != "" || o.Target.DType != ir.Invalid {
+		return nil
+	}
+	t := outputType(g, o)
+	name, why := "", ""
+	switch {
+	case t.DType == ir.Invalid || !t.DType.IsFloat():
+		return nil // the pass says what is wrong
+	case t.Elems() == 1:
+		name, why = "output", "the output is one number"
+	case b.source != nil:
+		return &ir.Error{Origin: ir.Origin{File: b.source.Path()}, Kind: ir.Usage, Cause: fmt.Errorf("the data has no tensor %q and the model's output %v is no loss", data.Target, t),
+			Remedy: "add the target to the data, or say with --loss output:NAME which output is the loss"}
+	case len(t.Shape) >= 2:
+		name, why = "cross-entropy", fmt.Sprintf("there is no data to choose by, and the output is %v", t)
+	default:
+		name, why = "mse", fmt.Sprintf("there is no data to choose by, and the output is %v", t)
+	}
+	spec, err := passes.ParseLoss(name)
+	if err != nil {
+		return err
+	}
+	o.Loss = spec
+	b.choose("loss", spec.String(), why)
+	return nil
+}
+
+// compileMemory is the back half, with the settings of the command line.
+func (c *call) compileMemory(ctx *passes.Context, profile *cost.Profile) (*plan.Plan, error) {
+	m := passes.MemoryOptions{Profile: profile, BudgetBytes: -1, HostBudgetBytes: -1, Effort: c.effort, Recompute: c.recompute != "none", Swap: c.swap != "none"}
+	switch c.budget.kind {
+	case sizeBytes:
+		m.BudgetBytes = c.budget.bytes
+	case sizePercent:
+		m.BudgetPercent = c.budget.percent
+	case sizeAuto:
+		if profile.MemoryBytes == 0 {
+			return nil, usagef("--budget auto is the memory of a card, and profile %s has none: give --gpu NAME or a size", profile.Name)
+		}
+		m.BudgetBytes = profile.MemoryBytes
+	}
+	switch c.hostBudget.kind {
+	case sizeBytes:
+		m.HostBudgetBytes = c.hostBudget.bytes
+	case sizePercent, sizeAuto:
+		return nil, usagef("--host-budget: want a size in bytes or none")
+	case sizeNotGiven:
+		m.Swap = m.Swap && !profile.HostAddressable // moving bytes within one memory frees none
+	}
+	if c.recompute == "all" { // the peak-minimiser's plan, which is what a budget of its own arena gives
+		least := m
+		least.BudgetBytes, least.BudgetPercent = 0, 0
+		p, err := passes.Compile(ctx, least)
+		if p == nil {
+			return nil, err
+		}
+		if c.budget.kind == sizeNotGiven || c.budget.kind == sizeNone {
+			m.BudgetBytes = p.Report.MinimumBudgetBytes
+		}
+	}
+	return passes.Compile(ctx, m)
+}
+
+// deviceProfile is the cost model that the flags ask for.
+func (c *call) deviceProfile() (*cost.Profile, error) {
+	switch {
+	case c.gpu != "" && c.profile != "":
+		return nil, usagef("--gpu and --profile both name a cost model: give one")
+	case c.gpu != "":
+		p, err := cost.GPU(c.gpu)
+		if err != nil {
+			return nil, usagef("--gpu: %w", err)
+		}
+		if c.device == "cpu" {
+			return nil, usagef("--gpu %s is the cost model of a card, and --device is cpu", c.gpu)
+		}
+		return p, nil
+	case c.profile != "":
+		raw, err := os.ReadFile(c.profile)
+		if err != nil {
+			return nil, notFound("--profile", c.profile, err)
+		}
+		p, err := cost.Parse(raw)
+		if err != nil {
+			return nil, usagef("%s: %w", c.profile, err)
+		}
+		if c.device != "" && c.device != p.Device {
+			return nil, usagef("--profile %s is for device %s, and --device is %s", c.profile, p.Device, c.device)
+		}
+		return p, nil
+	case c.device == "cuda":
+		return nil, usagef("this build has no CUDA device; to plan for a card give --gpu NAME")
+	case c.device == "null":
+		return cost.Null(), nil
+	}
+	return cost.CPUGeneric(), nil
+}
+
+// describe fills in what only the command line knows: tool, model, dims and the settings that shape the run.
+func (b *builder) describe(p *plan.Plan) {
+	c := b.c
+	p.Tool, p.Model = toolVersion(), filepath.Base(b.path)
+	for _, d := range b.dims {
+		if d.Size > 0 || d.Bound {
+			p.Dims = append(p.Dims, plan.Dim{Name: d.Name, Size: d.Size})
+		}
+	}
+	var list []plan.Option
+	add := func(key, value string) {
+		if value != "" {
+			list = append(list, plan.Option{Key: key, Value: value})
+		}
+	}
+	for _, s := range b.ctx.Options.Settings() {
+		if s.Key != "mask-eval" && !(b.forward && s.Key == "optimizer") {
+			add(s.Key, s.Value)
+		}
+	}
+	add("batch-norm", c.batchNorm)
+	if !b.forward {
+		add("schedule", cmp.Or(c.schedule, "constant"))
+		add("seed", strconv.FormatInt(c.seed, 10))
+	}
+	for _, s := range c.selection {
+		if s.Train {
+			add("train", s.Glob)
+		} else {
+			add("freeze", s.Glob)
+		}
+	}
+	slices.SortStableFunc(list, func(x, y plan.Option) int { return cmp.Compare(x.Key, y.Key) })
+	p.Options = list
+}
+
+// readTensor reads the tensor of a name from a safetensors file, or the only one.
+func readTensor(path, name string) (ir.Tensor, error) {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return ir.Tensor{}, usagef("--input %s: %w", name, notFound("file", path, err))
+	}
+	defer f.Close()
+	x, ok := f.Info(name)
+	if !ok && len(f.Infos()) == 1 {
+		x, ok = f.Infos()[0], true
+	}
+	if !ok {
+		return ir.Tensor{}, usagef("--input %s: %s holds no tensor of that name", name, path)
+	}
+	raw := make([]byte, x.Bytes)
+	if err := f.ReadTensor(x.Name, raw); err != nil {
+		return ir.Tensor{}, err
+	}
+	return ir.DecodeTensor(x.Type, raw)
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"aitk/ir"
+	"aitk/ir/plan"
+)
+
+// Files are written beside their place and renamed into it once they are complete, so that a run that fails leaves what was there before.
+
+// writeFile fills the file at path, or standard output for "-".
+func (c *call) writeFile(path string, fill func(io.Writer) error) error {
+	if path == "-" {
+		return flushed(c.stdout, fill)
+	}
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		if st.IsDir() {
+			return usagef("%s is a folder", path)
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY, 0) // a pipe or a device has no content to spare
+		if err != nil {
+			return err
+		}
+		return errors.Join(flushed(f, fill), f.Close())
+	}
+	t, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	err = flushed(t, fill)
+	if err == nil {
+		err = t.Chmod(fileMode(path))
+	}
+	if err == nil {
+		err = t.Sync()
+	}
+	err = errors.Join(err, t.Close())
+	if err == nil {
+		err = os.Rename(t.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot write %s: %w", path, err), os.Remove(t.Name()))
+	}
+	return nil
+}
+
+// fileMode keeps the permissions of the file that is replaced.
+func fileMode(path string) os.FileMode {
+	if st, err := os.Stat(path); err == nil {
+		return st.Mode().Perm()
+	}
+	return 0o644
+}
+
+func flushed(w io.Writer, fill func(io.Writer) error) error {
+	b := bufio.NewWriter(w)
+	if err := fill(b); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// show writes each view that was asked for. Of those without a file only one can have standard output.
+func (c *call) show(write map[string]func(io.Writer) error) error {
+	onOutput := ""
+	for _, v := range c.views {
+		switch {
+		case v.file != "":
+		case onOutput != "":
+			return usagef("--%s and --%s both go to standard output: give one of them a file, --%s=FILE", onOutput, v.name, v.name)
+		default:
+			onOutput = v.name
+		}
+	}
+	for _, v := range c.views {
+		path := v.file
+		if path == "" {
+			path = "-"
+		}
+		if err := c.writeFile(path, write[v.name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note is talk: choices, warnings, hints.
+func (c *call) note(format string, args ...any) {
+	if !c.quiet {
+		fmt.Fprintf(c.stderr, format+"\n", args...)
+	}
+}
+
+// planMagic begins every plan file.
+const planMagic = "aitkplan"
+
+// subject is what a verb works on: a plan or the path of a model.
+type subject struct {
+	path string
+	plan *plan.Plan // nil for a model
+}
+
+// open finds out whether the argument is a plan or a model and reads the plan. "-" is standard input; a model from there is kept in a
+// temporary file until the program ends.
+func (c *call) open(arg string) (*subject, error) {
+	if arg == "-" {
+		raw, err := io.ReadAll(c.stdin)
+		if err != nil {
+			return nil, fmt.Errorf("reading standard input: %w", err)
+		}
+		if bytes.HasPrefix(raw, []byte(planMagic)) {
+			return c.decode("standard input", ".", raw)
+		}
+		dir, err := os.MkdirTemp("", "aitk-")
+		if err != nil {
+			return nil, err
+		}
+		c.cleanup = append(c.cleanup, func() { _ = os.RemoveAll(dir) }) // what stays behind lies where temporary files are swept away
+		path := filepath.Join(dir, "stdin.onnx")
+		return &subject{path: path}, os.WriteFile(path, raw, 0o600)
+	}
+	f, err := os.Open(arg)
+	if err != nil {
+		return nil, notFound("file", arg, err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return nil, usagef("%s is a folder, wanted a model or a plan", arg)
+	}
+	head := make([]byte, len(planMagic))
+	if _, err := io.ReadFull(f, head); err != nil || string(head) != planMagic {
+		return &subject{path: arg}, nil
+	}
+	raw, err := os.ReadFile(arg)
+	if err != nil {
+		return nil, err
+	}
+	return c.decode(arg, filepath.Dir(arg), raw)
+}
+
+// decode reads a plan. Weights lie relative to its folder.
+func (c *call) decode(name, dir string, raw []byte) (*subject, error) {
+	if err := c.refuseShaping(name); err != nil {
+		return nil, err
+	}
+	p, err := plan.Unmarshal(raw, vocabulary())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for i := range p.Params {
+		if in := &p.Params[i].Init; in.Kind == ir.InitFile && !filepath.IsAbs(in.File.Path) {
+			in.File.Path = filepath.Join(dir, filepath.FromSlash(in.File.Path))
+		}
+	}
+	return &subject{path: name, plan: p}, nil
+}
+
+// refuseShaping refuses flags that come too late: a plan is what they made.
+func (c *call) refuseShaping(name string) error {
+	for _, o := range options() {
+		if o.shapes && c.has(o.name) {
+			return usagef("--%s says how a model is planned, and %s is a plan already: compile the model again with it", o.name, name)
+		}
+	}
+	return nil
+}
