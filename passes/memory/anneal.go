@@ -88,16 +88,9 @@ func (x *search) record() {
 
 // load makes a plan the present one.
 func (x *search) load(plan snapshot) {
-	if x.w != nil {
-		x.clearSwaps()
-	}
-	x.hold()
-	for len(x.list) > 0 {
-		e := x.list[len(x.list)-1]
-		x.take(stageOf(e), int32(e))
-	}
-	x.settle()
-	x.restore(plan)
+	x.reset(plan)
+	x.list = x.list[:0]
+	clear(x.where)
 	for _, r := range plan.reruns {
 		x.enlist(event(r.Stage, r.Op))
 	}

@@ -30,11 +30,11 @@ func (m *model) copied(gaps []baseGap, need []int64) (speed int64) {
 			sum[g.swap.to] -= x.Bytes
 		}
 		add(all)
-		switch {
-		case g.to == m.n:
+		if g.to == m.n {
 			hasTail = true
 			add(tail)
-		case x.Persistent || x.OnHost:
+		}
+		if x.Persistent || x.OnHost {
 			add(clean)
 		}
 	}

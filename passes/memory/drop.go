@@ -36,10 +36,15 @@ func (s *state) dropReruns(budget int64) (changed bool) {
 }
 
 func (s *state) dropSwaps(budget int64) (changed bool) {
-	if s.w == nil {
+	if s.w == nil || len(s.w.out) == 0 {
 		return false
 	}
-	was := s.stepPicos()
+	was, kept := s.stepPicos(), s.snap()
+	s.place()
+	if s.tree.peak() > budget || s.stepPicos() > was { // copies lie where they were placed at a time of more reruns
+		s.reset(kept)
+		return false
+	}
 	better := func() bool {
 		s.place()
 		if s.tree.peak() > budget || !s.hostFits() {

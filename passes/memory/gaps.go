@@ -34,6 +34,8 @@ func (m *model) baseGaps() []baseGap {
 			}
 			if m.swappable(int32(v), at, to) {
 				g.swap = span{at + 1, to}
+			} else if to == m.n && m.p.Lanes != nil && !x.NoSwap {
+				g.swap = span{at + 1, m.lastReread(int32(v))} // back for a rerun, which base gaps do not show
 			}
 			if x.Bytes > 0 && (!g.rerun.empty() || !g.swap.empty()) {
 				list = append(list, g)
@@ -48,6 +50,15 @@ func (m *model) baseGaps() []baseGap {
 		}
 	}
 	return list
+}
+
+// lastReread is the last stage in which a rerun may read v.
+func (m *model) lastReread(v int32) int32 {
+	last := int32(-1)
+	for _, j := range m.readers[v] {
+		last = max(last, m.last[j])
+	}
+	return last
 }
 
 // share is the part of an op's time that a gap of its output v must pay: each rerun breaks at most one gap of every output, so any shares that

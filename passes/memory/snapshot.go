@@ -19,7 +19,8 @@ func (s *state) snap() snapshot {
 	return p
 }
 
-// take adds a plan to a state that holds none, swaps that are there for all plans excepted.
+// restore adds a plan to a state without reruns. Copies go where they were: placing them anew could need more bytes, since compute may have come to
+// wait for some of them.
 func (s *state) restore(p snapshot) {
 	if s.w != nil {
 		s.clearSwaps()
@@ -29,9 +30,19 @@ func (s *state) restore(p snapshot) {
 		a := p.away[i]
 		s.takeAway(&a)
 	}
+}
+
+// reset makes p the present plan.
+func (s *state) reset(p snapshot) {
 	if s.w != nil {
-		s.place()
+		s.clearSwaps()
 	}
+	s.hold()
+	for _, r := range s.recomputes() {
+		s.remove(r.Stage, r.Op)
+	}
+	s.settle()
+	s.restore(p)
 }
 
 // clearSwaps removes all swaps.

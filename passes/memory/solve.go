@@ -112,9 +112,10 @@ func (m *model) improve(feasible snapshot, o Options) snapshot {
 	x.offer(s)
 	x.load(x.best)
 	x.anneal(moves)
-	x.load(x.best)
-	x.dropIdle(budget)
-	x.record()
+	last := newState(m)
+	last.restore(x.best)
+	last.dropIdle(budget)
+	x.offer(last)
 	return x.best
 }
 

@@ -66,6 +66,11 @@ func TestStateWithSwapsAgreesWithSimulator(t *testing.T) {
 				t.Fatalf("seed %d, move %d (%s): state believes in %d bytes, %d on the host, %d ps; simulated %d (stage %d), %d, %d\nplan %+v\nproblem %+v", seed, i, what,
 					s.tree.peak(), s.hostPeak(), s.stepPicos(), got.PeakBytes, got.PeakStage, got.HostPeakBytes, got.StepPicos, s.solution(), p)
 			}
+			q := *p
+			q.BudgetBytes = got.PeakBytes
+			if b := Bounds(&q); b.PeakBytes > got.PeakBytes || b.OverheadPicos > got.StepPicos-s.m.sum {
+				t.Fatalf("seed %d, move %d: bounds %+v, yet a plan has %d bytes, overhead %d\nplan %+v\nproblem %+v", seed, i, b, got.PeakBytes, got.StepPicos-s.m.sum, s.solution(), p)
+			}
 			if p.Lanes.DuplexPermille == 1000 && got.StepPicos != s.stepPicos() {
 				waits++
 			}
@@ -89,10 +94,56 @@ func TestStateWithSwapsAgreesWithSimulator(t *testing.T) {
 		plan := s.snap()
 		again := newState(s.m)
 		again.restore(plan)
-		s.place()
 		if again.tree.peak() != s.tree.peak() || again.stepPicos() != s.stepPicos() || again.hostPeak() != s.hostPeak() {
 			t.Fatalf("seed %d: restored plan differs", seed)
 		}
 	}
 	t.Logf("%d swap moves, clock ahead of the simulator's in %d", moved, waits)
+}
+
+// TestSolveWithSwaps: from the minimum on there is always a plan, within the budgets, no better than its bounds; without lanes' help or not, a
+// larger budget is never the slower one by much.
+func TestSolveWithSwaps(t *testing.T) {
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		p := randomProblem(r, 1+r.IntN(12))
+		randomLanes(r, p)
+		p.Recompute = r.IntN(3) > 0
+		if r.IntN(3) == 0 {
+			homes := int64(0)
+			for v := range p.Values {
+				if x := &p.Values[v]; x.HomeFixed && x.HostHome {
+					homes += x.Bytes
+				}
+			}
+			p.Lanes.HostBudgetBytes = homes + int64(r.IntN(60))
+		}
+		least, err := Minimum(p)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		most, err := Unlimited(p)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if b := Bounds(p); least.PeakBytes < b.PeakBytes {
+			t.Fatalf("seed %d: minimum %d is below the bound %d", seed, least.PeakBytes, b.PeakBytes)
+		}
+		for k := range int64(4) {
+			p.BudgetBytes = least.PeakBytes + (most.PeakBytes-least.PeakBytes)*k/3
+			sol, err := Solve(p, Options{Moves: 1000})
+			if err != nil {
+				t.Fatalf("seed %d, budget %d, minimum %d: %v", seed, p.BudgetBytes, least.PeakBytes, err)
+			}
+			if h := p.Lanes.HostBudgetBytes; sol.PeakBytes > p.BudgetBytes || h >= 0 && sol.HostPeakBytes > h {
+				t.Fatalf("seed %d: (min %d, max %d) %d of %d bytes, %d of %d on the host", seed, least.PeakBytes, most.PeakBytes, sol.PeakBytes, p.BudgetBytes, sol.HostPeakBytes, h)
+			}
+			if over := sol.StepPicos - newModel(p).sum; over < sol.Bound.OverheadPicos {
+				t.Fatalf("seed %d: overhead %d is below the bound %d (%s)\n%+v\n%+v", seed, over, sol.Bound.OverheadPicos, sol.Bound.Name, p, sol)
+			}
+			if k == 3 && sol.StepPicos != most.StepPicos {
+				t.Fatalf("seed %d: with all the bytes that it wants the step takes %d ps, unlimited %d", seed, sol.StepPicos, most.StepPicos)
+			}
+		}
+	}
 }
