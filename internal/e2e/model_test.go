@@ -72,9 +72,13 @@ type run struct {
 	batchNorm         string
 	dims              map[string]int64 // beside what the batches bind
 	plain             bool             // no gradients as results: they would live to the end
+	data              string           // batches are cut from this file, 32 samples each, and no golden is read
 }
 
 func (r run) String() string {
+	if r.data != "" {
+		return r.file
+	}
 	return filepath.Base(r.dir) + "/" + strings.TrimSuffix(r.golden, ".json") + "/" + r.file
 }
 
@@ -91,21 +95,33 @@ func small(t testing.TB, model string) string {
 type trainer struct {
 	run
 	g       golden
-	batches *safetensors.File
+	batches batches
 	steps   int
 	ctx     *passes.Context
 	params  map[string][]byte // first content by name
 }
 
+// batches hold the inputs of step i under the names "step<i>.<input>".
+type batches interface {
+	Info(name string) (safetensors.Info, bool)
+	ReadTensor(name string, dst []byte) error
+}
+
 func open(t testing.TB, r run) *trainer {
 	t.Helper()
 	x := &trainer{run: r}
+	if r.data != "" {
+		x.cut(t)
+		x.front(t)
+		return x
+	}
 	raw, err := os.ReadFile(filepath.Join(r.dir, r.golden))
 	check(t, err)
 	check(t, json.Unmarshal(raw, &x.g))
-	x.batches, err = safetensors.Open(filepath.Join(r.dir, "batches.safetensors"))
+	file, err := safetensors.Open(filepath.Join(r.dir, "batches.safetensors"))
 	check(t, err)
-	t.Cleanup(func() { x.batches.Close() })
+	t.Cleanup(func() { file.Close() })
+	x.batches = file
 	x.steps = len(x.g.LossesF64)
 	x.front(t)
 	return x
@@ -176,7 +192,7 @@ func (x *trainer) options(t testing.TB) passes.Options {
 	if g.Clip != nil {
 		set("clip-norm", fmt.Sprint(*g.Clip))
 	}
-	o.GradResult = !x.plain && g.GradFile != "" && g.Accumulate <= 1 && g.Clip == nil
+	o.GradResult = !x.plain && (g.GradFile != "" || x.data != "") && g.Accumulate <= 1 && g.Clip == nil
 	o.VerifyEach = true
 	return o
 }
@@ -255,21 +271,26 @@ func (x *trainer) train(t testing.TB, p *plan.Plan, steps int, opt cpu.Options) 
 func (x *trainer) feed(t testing.TB, exe *runtime.Executable, program string, ports []plan.Port, i, acc int) {
 	for _, in := range ports {
 		raw := make([]byte, in.Ref.Type.Bytes())
-		switch in.Name {
-		case "$lr":
-			lr := x.g.Optimizer.LR
-			if x.g.LRPerStep != nil {
-				lr = x.g.LRPerStep[i/acc]
-			}
-			binary.LittleEndian.PutUint32(raw, math.Float32bits(float32(lr)))
-		case "$step":
-			binary.LittleEndian.PutUint64(raw, uint64(i/acc))
-		case "$micro":
-			binary.LittleEndian.PutUint64(raw, uint64(i%acc))
-		case "$seed":
-		default:
-			check(t, x.batches.ReadTensor(fmt.Sprintf("step%d.%s", i, in.Name), raw))
-		}
+		x.content(t, in.Name, raw, i, acc)
 		check(t, exe.SetInput(program, in.Name, raw))
+	}
+}
+
+// content writes an input of microbatch i; acc microbatches make a step.
+func (x *trainer) content(t testing.TB, name string, raw []byte, i, acc int) {
+	switch name {
+	case "$lr":
+		lr := x.g.Optimizer.LR
+		if x.g.LRPerStep != nil {
+			lr = x.g.LRPerStep[i/acc]
+		}
+		binary.LittleEndian.PutUint32(raw, math.Float32bits(float32(lr)))
+	case "$step":
+		binary.LittleEndian.PutUint64(raw, uint64(i/acc))
+	case "$micro":
+		binary.LittleEndian.PutUint64(raw, uint64(i%acc))
+	case "$seed":
+	default:
+		check(t, x.batches.ReadTensor(fmt.Sprintf("step%d.%s", i, name), raw))
 	}
 }
