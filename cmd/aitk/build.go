@@ -51,9 +51,11 @@ func (b *builder) build() (*plan.Plan, error) {
 		return nil, err
 	}
 	if b.lastPass {
+		b.c.printStats(b.ctx)
 		return nil, nil
 	}
 	p, err := b.c.compileMemory(b.ctx, b.profile)
+	b.c.printStats(b.ctx)
 	if p == nil {
 		return nil, err
 	}
@@ -116,16 +118,61 @@ func (b *builder) runPasses(g *ir.Graph) error {
 	if b.forward {
 		pipeline = slices.DeleteFunc(pipeline, func(p passes.Pass) bool { return slices.Contains(trainingPasses(), p.Name) })
 	}
-	b.lastPass = o.StopAfter != ""
-	err := passes.Run(b.ctx, g, pipeline, order)
-	c.printStats(b.ctx)
+	back, err := frontOptions(o)
 	if err != nil {
+		return err
+	}
+	b.lastPass = o.StopAfter != ""
+	if err := passes.Run(b.ctx, g, pipeline, order); err != nil {
+		c.printStats(b.ctx)
 		return b.named(err)
 	}
 	for _, n := range b.ctx.Notes {
 		c.note("%s", n)
 	}
+	o.PrintAfter, o.Disable, o.StopAfter = back.PrintAfter, back.Disable, back.StopAfter
+	if back.StopAfter != "" { // the back half keeps its programs to itself and prints them on its way
+		o.PrintAfter, o.Print = append(o.PrintAfter, back.StopAfter), c.stdout
+	}
 	return nil
+}
+
+// frontOptions leaves in o the passes of the front half that --print-after, --disable and --stop-after name, and returns those of the back half. Names that
+// neither half has are refused.
+func frontOptions(o *passes.Options) (back passes.Options, err error) {
+	front := passNames(passes.Pipeline())
+	late := passNames(passes.Back())
+	split := func(names []string) (early, behind []string) {
+		for _, n := range names {
+			switch {
+			case n == "all":
+				early, behind = append(early, n), append(behind, n)
+			case slices.Contains(late, n):
+				behind = append(behind, n)
+			case slices.Contains(front, n):
+				early = append(early, n)
+			case err == nil:
+				err = usagef("no pass is named %q%s; `aitk passes` lists them", n, didYouMean(n, slices.Concat(front, late)))
+			}
+		}
+		return early, behind
+	}
+	o.PrintAfter, back.PrintAfter = split(o.PrintAfter)
+	o.Disable, back.Disable = split(o.Disable)
+	if o.StopAfter != "" {
+		if _, behind := split([]string{o.StopAfter}); len(behind) > 0 {
+			o.StopAfter, back.StopAfter = "", o.StopAfter
+		}
+	}
+	return back, err
+}
+
+func passNames(list []passes.Pass) []string {
+	var names []string
+	for _, p := range list {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // trainingPasses are those that a forward program does without.
@@ -233,7 +280,7 @@ func (c *call) deviceProfile() (*cost.Profile, error) {
 	case c.profile != "":
 		raw, err := os.ReadFile(c.profile)
 		if err != nil {
-			return nil, notFound("--profile", c.profile, err)
+			return nil, cannotOpen("--profile", c.profile, err)
 		}
 		p, err := cost.Parse(raw)
 		if err != nil {
@@ -291,7 +338,7 @@ func (b *builder) describe(p *plan.Plan) {
 func readTensor(path, name string) (ir.Tensor, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
-		return ir.Tensor{}, usagef("--input %s: %w", name, notFound("file", path, err))
+		return ir.Tensor{}, cannotOpen("--input "+name, path, err)
 	}
 	defer f.Close()
 	x, ok := f.Info(name)

@@ -66,6 +66,7 @@ var foreign = map[string][]string{
 	"golang.org/x/sys/":               {"runtime", "runtime/cpu", "internal/e2e"},
 	"golang.org/x/term":               {"cmd/aitk"},
 	"github.com/rogpeppe/go-internal": {"cmd/aitk", "passes", "internal/e2e"},
+	"go.yaml.in/yaml/":                {"cmd/aitk/config"},
 }
 
 const module = "aitk"

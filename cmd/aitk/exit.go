@@ -9,6 +9,7 @@ import (
 
 	"aitk/ir"
 	"aitk/passes"
+	"aitk/runtime/train"
 )
 
 // Exit codes that scripts rely on. Kinds of ir.Error are numbered like them.
@@ -38,9 +39,8 @@ func report(c *call, err error) int {
 		return q.code
 	}
 	code := exitCode(err)
-	if code == exitInterrupted {
-		fmt.Fprintln(c.stderr, "aitk: interrupted")
-		return code
+	if _, ok := errors.AsType[*train.Interrupted](err); code == exitInterrupted && !ok {
+		err = errors.New("interrupted")
 	}
 	fmt.Fprintf(c.stderr, "aitk: %v\n", err)
 	return code
@@ -73,10 +73,14 @@ func bugMessage(recovered any) string {
 	return fmt.Sprintf("aitk: %v\nThis is a fault of aitk, not of your input. Please report it with the command and the lines below.\n%s", bug, debug.Stack())
 }
 
-// notFound makes the message of a missing file name the argument that asked for it.
-func notFound(what, path string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s %q does not exist", what, path)
+// cannotOpen makes the message of a missing file name the argument that asked for it. A file that is not there is a failure and no wrong
+// usage, whichever flag names it.
+func cannotOpen(what, path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: %s does not exist", what, path)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s: %s may not be read", what, path)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // command is one verb.
@@ -61,6 +62,10 @@ func main() {
 	os.Exit(code)
 }
 
+// sameSignal is how long after the first signal another one counts as the same: timeout(1) and shells send one to the process and one to
+// its group.
+const sameSignal = 300 * time.Millisecond
+
 // interruptible is cancelled by the first SIGINT or SIGTERM: the step that runs is finished and a checkpoint is written. The second
 // signal ends the program at once.
 func interruptible(stderr io.Writer) (context.Context, func()) {
@@ -68,13 +73,14 @@ func interruptible(stderr io.Writer) (context.Context, func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		if _, ok := <-signals; !ok {
-			return
-		}
+		<-signals
+		first := time.Now()
 		cancel()
-		if _, ok := <-signals; ok {
-			fmt.Fprintln(stderr, "aitk: interrupted twice, stopping at once")
-			os.Exit(exitInterrupted)
+		for range signals {
+			if time.Since(first) > sameSignal {
+				fmt.Fprintln(stderr, "aitk: interrupted twice, stopping at once")
+				os.Exit(exitInterrupted)
+			}
 		}
 	}()
 	return ctx, func() {
@@ -127,6 +133,9 @@ func dispatch(c *call, args []string) error {
 	}
 	if n := len(c.args); n < cmd.min || n > cmd.max {
 		return usagef("aitk %s %s: got %s", cmd.name, cmd.args, countArgs(c.args))
+	}
+	if err := c.checkViews(); err != nil {
+		return err
 	}
 	return cmd.run(c)
 }

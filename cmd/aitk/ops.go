@@ -93,6 +93,9 @@ func attributes(o ir.Op) []string {
 	t := reflect.TypeOf(o)
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Anonymous || !f.IsExported() { // shared methods, no attributes
+			continue
+		}
 		kind := f.Type.String()
 		kind = kind[strings.LastIndexByte(kind, '.')+1:]
 		names = append(names, strings.ToLower(f.Name[:1])+f.Name[1:]+":"+strings.ToLower(kind))

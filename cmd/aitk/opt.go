@@ -44,6 +44,9 @@ func optimize(c *call) error {
 	ctx.Assume(passes.Canonical | passes.HasLoss | passes.Split | passes.Differentiated | passes.Updating)
 	runErr := passes.Run(ctx, graphs[0], list, passes.Order())
 	c.printStats(ctx)
+	for _, n := range ctx.Notes {
+		c.note("%s", n)
+	}
 	if runErr != nil {
 		return fmt.Errorf("%s: %w", name, runErr)
 	}
@@ -60,7 +63,7 @@ func readArgument(c *call, name string) ([]byte, error) {
 	}
 	raw, err := os.ReadFile(name)
 	if err != nil {
-		return nil, notFound("file", name, err)
+		return nil, cannotOpen("opt", name, err)
 	}
 	return raw, nil
 }
@@ -141,10 +144,7 @@ func writePrograms(w io.Writer, graphs []*ir.Graph) error {
 // pickPasses finds passes by name, in the order asked.
 func pickPasses(names []string) ([]passes.Pass, error) {
 	all := passes.Pipeline()
-	var known []string
-	for _, p := range all {
-		known = append(known, p.Name)
-	}
+	known := passNames(all)
 	var list []passes.Pass
 	for _, name := range names {
 		at := -1
@@ -178,8 +178,5 @@ func (c *call) printStats(ctx *passes.Context) {
 			}
 		}
 		fmt.Fprintln(c.stderr, line)
-	}
-	for _, n := range ctx.Notes {
-		fmt.Fprintln(c.stderr, n)
 	}
 }

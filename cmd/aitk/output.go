@@ -67,8 +67,8 @@ func flushed(w io.Writer, fill func(io.Writer) error) error {
 	return b.Flush()
 }
 
-// show writes each view that was asked for. Of those without a file only one can have standard output.
-func (c *call) show(write map[string]func(io.Writer) error) error {
+// checkViews refuses two views on standard output.
+func (c *call) checkViews() error {
 	onOutput := ""
 	for _, v := range c.views {
 		switch {
@@ -79,6 +79,11 @@ func (c *call) show(write map[string]func(io.Writer) error) error {
 			onOutput = v.name
 		}
 	}
+	return nil
+}
+
+// show writes each view that was asked for.
+func (c *call) show(write map[string]func(io.Writer) error) error {
 	for _, v := range c.views {
 		path := v.file
 		if path == "" {
@@ -128,7 +133,7 @@ func (c *call) open(arg string) (*subject, error) {
 	}
 	f, err := os.Open(arg)
 	if err != nil {
-		return nil, notFound("file", arg, err)
+		return nil, cannotOpen(c.cmd.name, arg, err)
 	}
 	defer f.Close()
 	if st, err := f.Stat(); err == nil && st.IsDir() {

@@ -100,7 +100,7 @@ func (c *call) readConfig() error {
 	}
 	raw, err := os.ReadFile(c.config)
 	if err != nil {
-		return notFound("--config", c.config, err)
+		return cannotOpen("--config", c.config, err)
 	}
 	entries, err := config.Parse(raw)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"aitk/passes"
@@ -10,23 +11,6 @@ import (
 
 func passesCommand() command {
 	return command{name: "passes", short: "the pipeline with one line a pass, and why it stands in this order", run: listPasses}
-}
-
-// backHalf is what passes.Compile does with the scheduled programs, in the words of the pipeline.
-func backHalf() []passes.Pass {
-	return []passes.Pass{
-		{Name: "memory", Doc: "keep, recompute or swap each idle value, so that the peak is within the budget at the least cost"},
-		{Name: "place", Doc: "give every buffer its offset; back to memory with less where the arena comes out too large"},
-		{Name: "lower", Doc: "make the plan of programs init, step, update, eval and save, and prove it"},
-	}
-}
-
-func backOrder() []passes.OrderPair {
-	return []passes.OrderPair{
-		{First: "schedule", Then: "memory", Reason: "peaks are those of an order, and nothing may merge the copies that memory makes"},
-		{First: "memory", Then: "place", Reason: "offsets need the final lives"},
-		{First: "place", Then: "lower", Reason: "a plan's buffers have addresses"},
-	}
 }
 
 // passRow is a pass as --json gives it.
@@ -45,14 +29,11 @@ type orderRow struct {
 
 func listPasses(c *call) error {
 	var rows []passRow
-	for _, p := range passes.Pipeline() {
+	for _, p := range slices.Concat(passes.Pipeline(), passes.Back()) {
 		rows = append(rows, passRow{p.Name, p.Synopsis(), p.Preserves.String(), p.Required})
 	}
-	for _, p := range backHalf() {
-		rows = append(rows, passRow{p.Name, p.Synopsis(), passes.Bits.String(), true})
-	}
 	var order []orderRow
-	for _, o := range append(passes.Order(), backOrder()...) {
+	for _, o := range passes.Order() {
 		order = append(order, orderRow{o.First, o.Then, o.Reason})
 	}
 	if c.wants("json") {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"aitk/ir/plan"
 	"aitk/passes"
@@ -26,7 +27,7 @@ func showPlan(c *call) error {
 	if p == nil {
 		var b *builder
 		if b, p, err = c.planModel(s.path); p == nil {
-			if err != nil || b == nil {
+			if err != nil || !b.lastPass {
 				return err
 			}
 			return c.writeFile("-", func(w io.Writer) error { return writePrograms(w, b.ctx.Programs) })
@@ -58,11 +59,10 @@ func (c *call) showViews(p *plan.Plan) error {
 func (c *call) planModel(path string) (*builder, *plan.Plan, error) {
 	b := &builder{c: c, path: path}
 	if c.data != "" {
-		src, err := data.Open(c.data)
+		src, err := c.openSource("--data", c.data)
 		if err != nil {
 			return nil, nil, err
 		}
-		c.closing(src)
 		b.source = src
 	}
 	p, err := b.build()
@@ -70,6 +70,18 @@ func (c *call) planModel(path string) (*builder, *plan.Plan, error) {
 		return b, p, fmt.Errorf("%s: %w", path, fit)
 	}
 	return b, p, err
+}
+
+// openSource opens a data set until the program ends.
+func (c *call) openSource(flag, path string) (*data.Source, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, cannotOpen(flag, path, err)
+	}
+	src, err := data.Open(path)
+	if err == nil {
+		c.closing(src)
+	}
+	return src, err
 }
 
 // closing closes something when the program ends; what was only read loses nothing by an error.

@@ -107,11 +107,10 @@ func (c *call) openData(p *plan.Plan) (*data.Source, error) {
 	if c.data == "" {
 		return nil, nil
 	}
-	src, err := data.Open(c.data)
+	src, err := c.openSource("--data", c.data)
 	if err != nil {
 		return nil, err
 	}
-	c.closing(src)
 	step, _ := p.Program("step")
 	if step == nil || c.batch == 0 {
 		return src, nil
@@ -182,10 +181,9 @@ func (c *call) trainOptions(p *plan.Plan, src *data.Source) (train.Options, []ch
 	}
 	o.Labels, o.Metric = j.labels, j.metric
 	if c.evalData != "" {
-		if o.EvalData, err = data.Open(c.evalData); err != nil {
+		if o.EvalData, err = c.openSource("--eval-data", c.evalData); err != nil {
 			return o, nil, err
 		}
-		c.closing(o.EvalData)
 	} else if src.Layout() == data.Samples {
 		if o.EvalSplit = c.evalSplit; !c.evalSplitGiven {
 			o.EvalSplit = 0.2

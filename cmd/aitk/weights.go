@@ -83,7 +83,7 @@ func listed(names []string) string {
 func tensorsOf(path string) ([]safetensors.Info, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
-		return nil, usagef("--weights: %w", notFound("file", path, err))
+		return nil, cannotOpen("--weights", path, err)
 	}
 	return f.Infos(), f.Close()
 }
@@ -94,7 +94,7 @@ const indexSuffix = ".safetensors.index.json"
 func weightFiles(path string) ([]string, error) {
 	st, err := os.Stat(path)
 	if err != nil {
-		return nil, usagef("--weights: %w", notFound("file", path, err))
+		return nil, cannotOpen("--weights", path, err)
 	}
 	switch {
 	case st.IsDir():
