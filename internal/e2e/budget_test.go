@@ -32,7 +32,7 @@ func TestBudgetLaw(t *testing.T) {
 		t.Run(r.String(), func(t *testing.T) { budgetLaw(t, r, 6) })
 	}
 	t.Run("collection", func(t *testing.T) {
-		for _, r := range append(outside(t), run{dir: small(t, "resnet18_mini"), file: "model_ts.onnx", golden: "golden.json", batchNorm: "train"}) {
+		for _, r := range append(outside(t), batchNormTraining(t)) {
 			t.Run(r.String(), func(t *testing.T) { budgetLaw(t, r, 2) })
 		}
 	})

@@ -280,11 +280,7 @@ func (x *trainer) feed(t testing.TB, exe *runtime.Executable, program string, po
 func (x *trainer) content(t testing.TB, name string, raw []byte, i, acc int) {
 	switch name {
 	case "$lr":
-		lr := x.g.Optimizer.LR
-		if x.g.LRPerStep != nil {
-			lr = x.g.LRPerStep[i/acc]
-		}
-		binary.LittleEndian.PutUint32(raw, math.Float32bits(float32(lr)))
+		binary.LittleEndian.PutUint32(raw, math.Float32bits(float32(x.rate(i/acc))))
 	case "$step":
 		binary.LittleEndian.PutUint64(raw, uint64(i/acc))
 	case "$micro":
@@ -293,4 +289,12 @@ func (x *trainer) content(t testing.TB, name string, raw []byte, i, acc int) {
 	default:
 		check(t, x.batches.ReadTensor(fmt.Sprintf("step%d.%s", i, name), raw))
 	}
+}
+
+// rate is the learning rate of a step.
+func (x *trainer) rate(step int) float64 {
+	if x.g.LRPerStep != nil {
+		return x.g.LRPerStep[step]
+	}
+	return x.g.Optimizer.LR
 }

@@ -43,6 +43,11 @@ func outside(t testing.TB) []run {
 	}
 }
 
+// batchNormTraining is the training whose batch norms use statistics of the batch.
+func batchNormTraining(t testing.TB) run {
+	return run{dir: small(t, "resnet18_mini"), file: "model_ts.onnx", golden: "golden.json", batchNorm: "train"}
+}
+
 // Losses, gradients and parameters of a training without a budget stay within three times PyTorch's own float32 deviation.
 func TestParity(t *testing.T) {
 	for _, r := range goldens(t) {
@@ -227,7 +232,7 @@ func sortedKeys[V any](m map[string]V) []string {
 
 // Batch norm in training mode: float32 itself flips a ReLU after two steps, so only the first losses are held to the figure.
 func TestParityBatchNormTraining(t *testing.T) {
-	x := open(t, run{dir: small(t, "resnet18_mini"), file: "model_ts.onnx", golden: "golden.json", batchNorm: "train"})
+	x := open(t, batchNormTraining(t))
 	p := x.compile(t, passes.MemoryOptions{BudgetBytes: -1, HostBudgetBytes: -1})
 	out := x.train(t, p, x.steps, cpu.Options{})
 	for i, want := range x.g.LossesF64 {
