@@ -27,13 +27,7 @@ func TestPlansForACard(t *testing.T) {
 			if a := p.Arena(ir.Device); a.BudgetBytes >= 0 && a.Bytes > a.BudgetBytes {
 				t.Errorf("%s at %v %%: arena %d over budget %d", m.name, percent, a.Bytes, a.BudgetBytes)
 			}
-			mem := runtime.NewMemory(p)
-			for i, q := range p.Params {
-				if raw, ok := x.params[q.Name]; ok && q.Init.Kind == ir.InitFile {
-					mem.Set(int32(i), raw)
-				}
-			}
-			exe, err := runtime.Load(p, null.Open(), runtime.Options{Storage: mem, AnyDevice: true})
+			exe, err := runtime.Load(p, null.Open(), runtime.Options{Storage: x.memory(p), AnyDevice: true})
 			check(t, err)
 			for _, program := range []string{"init", "step", "step", "eval", "save"} {
 				check(t, exe.Run(context.Background(), program))

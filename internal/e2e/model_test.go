@@ -217,15 +217,21 @@ type outcome struct {
 	high   int64 // measured device high-water mark
 }
 
-// train runs a plan over the golden's batches.
-func (x *trainer) train(t testing.TB, p *plan.Plan, steps int, opt cpu.Options) outcome {
-	t.Helper()
+// memory is a storage with the first content of all parameters.
+func (x *trainer) memory(p *plan.Plan) *runtime.Memory {
 	mem := runtime.NewMemory(p)
 	for i, q := range p.Params {
 		if raw, ok := x.params[q.Name]; ok && q.Init.Kind == ir.InitFile {
 			mem.Set(int32(i), raw)
 		}
 	}
+	return mem
+}
+
+// train runs a plan over the golden's batches.
+func (x *trainer) train(t testing.TB, p *plan.Plan, steps int, opt cpu.Options) outcome {
+	t.Helper()
+	mem := x.memory(p)
 	dev := cpu.Open(opt)
 	exe, err := runtime.Load(p, dev, runtime.Options{Storage: mem, Poison: true})
 	if err != nil {
