@@ -39,10 +39,10 @@ func (t *trainer) failed(c *call) error {
 		e.Cause = fmt.Errorf("%s; running the step again to find the node failed: %w", head, err)
 		return e
 	}
-	if e.Origin = r.origin; !r.found {
+	if e.Origin = r.origin; !r.found || len(bad) > 0 {
 		e.Origin = r.first
 	}
-	e.Cause = fmt.Errorf("%s: %s; %s%s", head, r.finding(bad), r.weights(t.update != nil), t.newest())
+	e.Cause = fmt.Errorf("%s: %s; %s%s", head, r.finding(bad, t.done == t.res.FirstStep), r.weights(t.update != nil), t.newest())
 	return e
 }
 
@@ -190,13 +190,17 @@ func isNaN(d ir.DType, raw []byte) bool {
 	return x != x
 }
 
-// finding says where it began.
-func (r *replay) finding(bad []string) string {
+// finding says where it began. first: no step was run before this one.
+func (r *replay) finding(bad []string, first bool) string {
+	reader := ""
+	if r.firstOp != "" {
+		reader = ", and " + r.firstOp + " is the first to give such a number"
+	}
 	switch {
-	case len(bad) > 0 && r.firstOp != "":
-		return fmt.Sprintf("an update has made %s NaN or infinite, and %s is the first to give such a number", some(bad), r.firstOp)
+	case len(bad) > 0 && first && len(r.ran) == 0:
+		return some(bad) + " held NaN or an infinity from the start" + reader
 	case len(bad) > 0:
-		return fmt.Sprintf("an update has made %s NaN or infinite", some(bad))
+		return "an update has made " + some(bad) + " NaN or infinite" + reader
 	case r.found:
 		return fmt.Sprintf("%s is the first to give %s from finite operands", r.op, r.what)
 	case r.flag:
