@@ -93,6 +93,7 @@ const (
 	InitFile             // bytes of a file, see Location
 	InitLiteral          // bytes held in memory
 	InitAbsent           // shape known, content missing: planning works, running does not
+	InitUniform          // drawn evenly from [-Init.Fill, Init.Fill) by counter from Init.Seed, see UniformAt
 )
 
 // Init is the first content of a parameter. Large weights stay in their file until they are loaded.
@@ -101,6 +102,8 @@ type Init struct {
 	Fill    float64
 	File    Location
 	Literal []byte // little-endian elements
+	Seed    uint64
+	Pack    Packing
 }
 
 // Location names raw little-endian elements inside a file.

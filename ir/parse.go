@@ -216,7 +216,11 @@ func (p *parser) param(s *scanner, o output) {
 			s.at = start
 			s.failf("%s stands twice", key)
 		case key == "init":
-			x.Init = s.init(t)
+			pack := x.Init.Pack
+			x.Init = s.init(x.Init.Described(t))
+			x.Init.Pack = pack
+		case key == "pack" && !seen["init"]:
+			x.Init.Pack = s.packing()
 		case key == "of":
 			x.Of = s.quoted()
 		case key == "reason":
@@ -272,6 +276,8 @@ func (s *scanner) init(t Type) (in Init) {
 	case s.acceptWord("file"):
 		in.Kind = InitFile
 		in.File = s.location()
+	case s.acceptWord("uniform"):
+		in = s.uniform()
 	default:
 		in.Kind = InitLiteral
 		in.Literal = s.literal(t)

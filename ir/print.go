@@ -141,6 +141,7 @@ func (p *printer) param(x *Param) {
 		fmt.Fprintf(&p.b, "role(%d)", x.Role)
 	}
 	fmt.Fprintf(&p.b, " : %v", x.Type)
+	p.pack(&x.Init)
 	p.init(x)
 	if x.Of != "" {
 		fmt.Fprintf(&p.b, " of=%q", x.Of)
@@ -185,9 +186,11 @@ func (p *printer) init(x *Param) {
 		}
 		p.b.WriteByte(')')
 	case InitLiteral:
-		p.b.WriteString(" init=" + formatLiteral(x.Type, in.Literal))
+		p.b.WriteString(" init=" + formatLiteral(in.Described(x.Type), in.Literal))
 	case InitAbsent:
 		p.b.WriteString(" init=absent")
+	case InitUniform:
+		p.b.WriteString(" init=uniform(" + formatFloat(in.Fill, 64) + "," + strconv.FormatUint(in.Seed, 10) + ")")
 	default:
 		fmt.Fprintf(&p.b, " init=kind(%d)", in.Kind)
 	}

@@ -53,6 +53,18 @@ func (t Tensor) Round() {
 		for i, x := range t.I {
 			t.I[i] = int64(int8(x<<4)) >> 4
 		}
+	case I16:
+		for i, x := range t.I {
+			t.I[i] = int64(int16(x))
+		}
+	case U16:
+		for i, x := range t.I {
+			t.I[i] = int64(uint16(x))
+		}
+	case U32:
+		for i, x := range t.I {
+			t.I[i] = int64(uint32(x))
+		}
 	case Bool:
 		for i, x := range t.I {
 			if x != 0 {
@@ -86,7 +98,7 @@ func DecodeTensor(t Type, raw []byte) (Tensor, error) {
 		for i := range x.F {
 			x.F[i] = float64(BF16ToF32(le.Uint16(raw[2*i:])))
 		}
-	case I64:
+	case I64, U64:
 		for i := range x.I {
 			x.I[i] = int64(le.Uint64(raw[8*i:]))
 		}
@@ -112,6 +124,18 @@ func DecodeTensor(t Type, raw []byte) (Tensor, error) {
 		for i := range x.I {
 			b := raw[i/2] >> (4 * (i % 2))
 			x.I[i] = int64(int8(b<<4)) >> 4
+		}
+	case I16:
+		for i := range x.I {
+			x.I[i] = int64(int16(le.Uint16(raw[2*i:])))
+		}
+	case U16:
+		for i := range x.I {
+			x.I[i] = int64(le.Uint16(raw[2*i:]))
+		}
+	case U32:
+		for i := range x.I {
+			x.I[i] = int64(le.Uint32(raw[4*i:]))
 		}
 	default:
 		return Tensor{}, fmt.Errorf("cannot decode %v", t)
@@ -140,13 +164,17 @@ func (t Tensor) Encode() []byte {
 		for i, x := range t.F {
 			le.PutUint16(raw[2*i:], F32ToBF16(float32(x)))
 		}
-	case I64:
+	case I64, U64:
 		for i, x := range t.I {
 			le.PutUint64(raw[8*i:], uint64(x))
 		}
-	case I32:
+	case I32, U32:
 		for i, x := range t.I {
 			le.PutUint32(raw[4*i:], uint32(x))
+		}
+	case I16, U16:
+		for i, x := range t.I {
+			le.PutUint16(raw[2*i:], uint16(x))
 		}
 	case I8, U8:
 		for i, x := range t.I {

@@ -10,7 +10,8 @@ import (
 // DType is the element type of a tensor.
 type DType uint8
 
-// The element types. I4 is packed two to a byte, low nibble first, and appears only as storage of frozen weights.
+// The element types. I4 is packed two to a byte, low nibble first, and appears only as storage of frozen weights. U64 is held as the int64 with
+// the same bits wherever integers are held as int64.
 const (
 	Invalid DType = iota
 	F64
@@ -23,11 +24,15 @@ const (
 	U8
 	Bool
 	I4
+	I16
+	U16
+	U32
+	U64
 	numDTypes
 )
 
-var dtypeNames = [numDTypes]string{"invalid", "f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8", "bool", "i4"}
-var dtypeBits = [numDTypes]int64{0, 64, 32, 16, 16, 64, 32, 8, 8, 8, 4}
+var dtypeNames = [numDTypes]string{"invalid", "f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8", "bool", "i4", "i16", "u16", "u32", "u64"}
+var dtypeBits = [numDTypes]int64{0, 64, 32, 16, 16, 64, 32, 8, 8, 8, 4, 16, 16, 32, 64}
 
 func (d DType) String() string {
 	if d < numDTypes {
@@ -58,7 +63,13 @@ func (d DType) Bits() int64 {
 func (d DType) IsFloat() bool { return d == F64 || d == F32 || d == F16 || d == BF16 }
 
 // IsInt tells whether d is an integer type; Bool is none.
-func (d DType) IsInt() bool { return d == I64 || d == I32 || d == I8 || d == U8 || d == I4 }
+func (d DType) IsInt() bool {
+	switch d {
+	case I64, I32, I16, I8, U64, U32, U16, U8, I4:
+		return true
+	}
+	return false
+}
 
 // Shape holds the extent of each axis, outermost first. A scalar has no axes. Zero extents are legal.
 type Shape []int64

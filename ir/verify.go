@@ -120,19 +120,28 @@ func (v *verifier) param(what string, p *Param) {
 	if p.Trainable && (p.Role != Weight || !p.Type.DType.IsFloat()) {
 		v.failf("%s: trainable, but %v of type %v", what, roleNames[min(p.Role, NumRoles-1)], p.Type)
 	}
+	described := p.Init.Described(p.Type)
 	if p.Type.Shape.Check() != nil {
 		return
 	}
-	need := p.Type.Bytes()
+	if err := described.Shape.Check(); err != nil {
+		v.failf("%s: packed from %v: %v", what, described, err)
+		return
+	}
+	need := described.Bytes()
 	switch in := &p.Init; {
-	case in.Kind > InitAbsent:
+	case in.Packed() && (!described.DType.IsFloat() || described.Space != Device):
+		v.failf("%s: packed from %v", what, described)
+	case in.Kind > InitUniform:
 		v.failf("%s: unknown kind %d of first content", what, in.Kind)
 	case in.Kind == InitLiteral && int64(len(in.Literal)) != need:
-		v.failf("%s: %v needs %d bytes, its literal has %d", what, p.Type, need, len(in.Literal))
+		v.failf("%s: %v needs %d bytes, its literal has %d", what, described, need, len(in.Literal))
 	case in.Kind == InitFile && (in.File.Bytes != need || in.File.Offset < 0):
-		v.failf("%s: %v needs %d bytes, its place in the file has %d at %d", what, p.Type, need, in.File.Bytes, in.File.Offset)
-	case in.Kind == InitFile && in.File.Transposed && len(p.Type.Shape) != 2:
-		v.failf("%s: %v cannot be stored transposed", what, p.Type)
+		v.failf("%s: %v needs %d bytes, its place in the file has %d at %d", what, described, need, in.File.Bytes, in.File.Offset)
+	case in.Kind == InitFile && in.File.Transposed && len(described.Shape) != 2:
+		v.failf("%s: %v cannot be stored transposed", what, described)
+	case in.Kind == InitUniform && !described.DType.IsFloat():
+		v.failf("%s: %v cannot be drawn evenly", what, described)
 	}
 }
 

@@ -50,9 +50,18 @@ func NewMemory(p *plan.Plan) *Memory {
 	return m
 }
 
-// InitialBytes is the first content of a parameter that needs no file, nil for one that does.
+// InitialBytes is the first content of a parameter that needs no file and no packing, nil for one that does.
 func InitialBytes(p *plan.Param) []byte {
+	if p.Init.Packed() {
+		return nil
+	}
 	switch p.Init.Kind {
+	case ir.InitUniform:
+		x := ir.NewTensor(p.Type)
+		for i := range x.F {
+			x.F[i] = float64(ir.UniformAt(p.Init.Seed, int64(i))) * p.Init.Fill
+		}
+		return x.Encode()
 	case ir.InitZero:
 		return make([]byte, p.Type.Bytes())
 	case ir.InitLiteral:

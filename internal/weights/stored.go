@@ -112,7 +112,7 @@ func readTransposed(f io.ReaderAt, t ir.Type, loc *ir.Location, dst []byte, offs
 	return nil
 }
 
-// put copies the part of an element at position at that lies inside dst; a stretch may begin and end inside an element.
+// put copies the part of elements at position at that lies inside dst; a stretch may begin and end inside an element.
 func put(dst []byte, at int64, elem []byte) {
 	if at < 0 {
 		if -at >= int64(len(elem)) {
@@ -145,6 +145,23 @@ func fill(t ir.Type, value float64, dst []byte, offset int64) error {
 	}
 	if t.DType == ir.I4 && t.Elems()%2 == 1 && len(dst) > 0 && offset+int64(len(dst)) == t.Bytes() {
 		dst[len(dst)-1] &= 15 // the unused nibble is zero in every tensor that Encode writes
+	}
+	return nil
+}
+
+// uniform draws elements; offset and the end of dst may lie inside one.
+func uniform(t ir.Type, in *ir.Init, dst []byte, offset int64) error {
+	if !t.DType.IsFloat() {
+		return fmt.Errorf("%v cannot be drawn evenly", t)
+	}
+	size := t.DType.Bits() / 8
+	block := ir.NewTensor(ir.T(t.DType, 1024))
+	n := int64(len(block.F))
+	for first := offset / size; first*size < offset+int64(len(dst)); first += n {
+		for i := range block.F {
+			block.F[i] = float64(ir.UniformAt(in.Seed, first+int64(i))) * in.Fill
+		}
+		put(dst, first*size-offset, block.Encode())
 	}
 	return nil
 }

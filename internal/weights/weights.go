@@ -1,5 +1,6 @@
 // Package weights reads the first content of parameters, as ir.Init describes it: from raw bytes in a file, from memory, or made up of
-// one value. It knows neither models nor the formats of the files: an ir.Location is a stretch of bytes and nothing more.
+// one value or of random numbers; and it packs floats into fewer bits while they are read. It knows neither models nor the formats of the
+// files: an ir.Location is a stretch of bytes and nothing more.
 //
 // A parameter is read in stretches of any size, so that loading needs no memory of its own beyond a block, and its stored bytes are held
 // against the recorded SHA-256 while they pass. Where they pass in order and as stored (every loader does that) this costs no second
@@ -24,8 +25,9 @@ const blockBytes = 1 << 20
 
 // Reader keeps files open between reads. Its methods are for one goroutine.
 type Reader struct {
-	files files
-	check map[string]*digest // by parameter
+	files  files
+	check  map[string]*digest // by parameter
+	scaled *scaled            // of the packed weight that was read last
 }
 
 // digest follows the bytes of one parameter.
@@ -47,11 +49,18 @@ func (r *Reader) ReadAt(name string, t ir.Type, in *ir.Init, dst []byte, offset 
 	if err := t.Shape.Check(); err != nil {
 		return fmt.Errorf("parameter %q: %w", name, err)
 	}
+	if err := in.Described(t).Shape.Check(); err != nil {
+		return fmt.Errorf("parameter %q: %w", name, err)
+	}
 	size := t.Bytes()
 	if offset < 0 || offset > size || int64(len(dst)) > size-offset {
 		return fmt.Errorf("parameter %q: %d bytes at %d are outside its %d", name, len(dst), offset, size)
 	}
-	if err := r.readAt(name, t, in, dst, offset); err != nil {
+	read := r.readAt
+	if in.Packed() {
+		read = r.readPacked
+	}
+	if err := read(name, t, in, dst, offset); err != nil {
 		return fmt.Errorf("parameter %q: %w", name, err)
 	}
 	return nil
@@ -72,6 +81,8 @@ func (r *Reader) readAt(name string, t ir.Type, in *ir.Init, dst []byte, offset 
 		return nil
 	case ir.InitFile:
 		return r.readFile(name, t, &in.File, dst, offset)
+	case ir.InitUniform:
+		return uniform(t, in, dst, offset)
 	case ir.InitAbsent:
 		return &ir.Error{Cause: fmt.Errorf("the model says its shape %v but not its content", t), Remedy: "give the weights with --weights"}
 	}
@@ -166,8 +177,13 @@ func (r *Reader) Tensor(name string, t ir.Type, in *ir.Init) (ir.Tensor, error) 
 }
 
 // SHA256 is the hex digest of a parameter's bytes as stored: of the location's bytes where a file holds them (before any transposition),
-// else of the elements. It reads block by block and ignores a digest that the location has.
+// else of the elements; for packed content, of what it is made from. It reads block by block and ignores a digest that the location has.
 func (r *Reader) SHA256(name string, t ir.Type, in *ir.Init) (string, error) {
+	if in.Packed() {
+		source := *in
+		source.Pack = ir.Packing{}
+		return r.SHA256(name, in.Pack.Source, &source)
+	}
 	if in.Kind == ir.InitFile {
 		sum, err := r.sumFile(t, &in.File)
 		if err != nil {

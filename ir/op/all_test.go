@@ -285,7 +285,7 @@ func randomShape(r *rand.Rand) ir.Shape {
 func mutate(r *rand.Rand, t *ir.Type) {
 	switch r.IntN(6) {
 	case 0:
-		t.DType = ir.DType(r.IntN(12))
+		t.DType = ir.DType(r.IntN(16))
 	case 1:
 		t.Space = ir.Space(r.IntN(5))
 	case 2:
@@ -300,7 +300,7 @@ func mutate(r *rand.Rand, t *ir.Type) {
 }
 
 func randomTypes(r *rand.Rand, n int) []ir.Type {
-	shape, d := randomShape(r), ir.DType(r.IntN(12))
+	shape, d := randomShape(r), ir.DType(r.IntN(16))
 	types := make([]ir.Type, n)
 	for i := range types {
 		types[i] = ir.Type{DType: d, Shape: shape.Clone()} // alike, or hardly any is accepted
@@ -326,7 +326,7 @@ func randomAttributes(r *rand.Rand, o ir.Op) ir.Op {
 		case reflect.Int64:
 			f.SetInt(randomExtent(r))
 		case reflect.Uint8:
-			f.SetUint(uint64(r.IntN(12)))
+			f.SetUint(uint64(r.IntN(16)))
 		case reflect.Uint64:
 			f.SetUint(r.Uint64())
 		case reflect.Float64:

@@ -41,13 +41,21 @@ func (o Cast) Eval(in, out []ir.Tensor) {
 	for i, v := range x.I {
 		switch {
 		case o.To.IsFloat():
-			y.F[i] = float64(v)
+			y.F[i] = floatOf(x.Type.DType, v)
 		case o.To == ir.Bool:
 			y.I[i] = truth(v != 0)
 		default:
 			y.I[i] = v // Tensor.Round wraps
 		}
 	}
+}
+
+// floatOf is an integer as a float: u64 is held by its bits.
+func floatOf(d ir.DType, x int64) float64 {
+	if d == ir.U64 {
+		return float64(uint64(x))
+	}
+	return float64(x)
 }
 
 // clampInt cuts the fraction of x and saturates it to integer type d; NaN is 0.
@@ -60,6 +68,20 @@ func clampInt(d ir.DType, x float64) int64 {
 		lo, hi = math.MinInt8, math.MaxInt8
 	case ir.U8:
 		lo, hi = 0, math.MaxUint8
+	case ir.I16:
+		lo, hi = math.MinInt16, math.MaxInt16
+	case ir.U16:
+		lo, hi = 0, math.MaxUint16
+	case ir.U32:
+		lo, hi = 0, math.MaxUint32
+	case ir.U64:
+		switch {
+		case !(x > 0): // NaN too
+			return 0
+		case x >= 1<<64:
+			return -1
+		}
+		return int64(uint64(x))
 	}
 	switch {
 	case math.IsNaN(x):
@@ -92,7 +114,7 @@ func (o Cast) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value {
 }
 
 func (Cast) Samples() []ir.Sample {
-	all := []ir.DType{ir.F64, ir.F32, ir.F16, ir.BF16, ir.I64, ir.I32, ir.I8, ir.U8, ir.Bool}
+	all := []ir.DType{ir.F64, ir.F32, ir.F16, ir.BF16, ir.I64, ir.I32, ir.I16, ir.I8, ir.U64, ir.U32, ir.U16, ir.U8, ir.Bool}
 	var list []ir.Sample
 	for _, from := range all {
 		for _, to := range all {
@@ -104,10 +126,11 @@ func (Cast) Samples() []ir.Sample {
 			}
 		}
 	}
-	for _, to := range []ir.DType{ir.I64, ir.I32, ir.I8, ir.U8, ir.Bool} {
-		list = append(list, kinked(Cast{To: to}, listed(ir.F64, math.NaN(), math.Inf(1), math.Inf(-1), 1e30, -1e30, 255.5, -0.9, 127, 128, 2147483647, -2147483649)))
+	for _, to := range []ir.DType{ir.I64, ir.I32, ir.I16, ir.I8, ir.U64, ir.U32, ir.U16, ir.U8, ir.Bool} {
+		list = append(list, kinked(Cast{To: to}, listed(ir.F64, math.NaN(), math.Inf(1), math.Inf(-1), 1e30, -1e30, 1e19, 255.5, -0.9, 127, 128, 2147483647, -2147483649)))
 	}
 	list = append(list,
+		kinked(Cast{To: ir.F32}, ir.Tensor{Type: ir.T(ir.U64, 3), I: []int64{-1, math.MinInt64, 5}}),
 		good(Cast{To: ir.I8}, listed(ir.I64, 127, 128, -129, 1<<40+3)),
 		good(Cast{To: ir.BF16}, ramp(ir.F32, 0, -1, 1)),
 		good(Cast{To: ir.F32}, ramp(ir.U8, 0, 0, 1, 0, 2)),

@@ -102,6 +102,17 @@ func wantValue(d ir.DType, x float64) error {
 		lo, hi = math.MinInt8, math.MaxInt8
 	case ir.U8:
 		lo, hi = 0, math.MaxUint8
+	case ir.I16:
+		lo, hi = math.MinInt16, math.MaxInt16
+	case ir.U16:
+		lo, hi = 0, math.MaxUint16
+	case ir.U32:
+		lo, hi = 0, math.MaxUint32
+	case ir.U64:
+		lo, hi = 0, 1<<63 // held as int64; the upper half is written as literals
+		if x == hi {
+			return fmt.Errorf("value %v is outside %v", x, d)
+		}
 	case ir.Bool:
 		lo, hi = 0, 1
 	default:

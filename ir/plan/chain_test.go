@@ -157,11 +157,13 @@ func chainPlan(n int, name string) *plan.Plan {
 			Aliases: []string{"tied"}, Init: ir.Init{Kind: ir.InitFile, File: ir.Location{Path: "w.bin", Offset: int64(i) * 4096, Bytes: 4096, Transposed: i%2 == 0, SHA256: "ab"}}, Storage: file[i]})
 		p.Programs[0].Exit = append(p.Programs[0].Exit, plan.Residency{Param: int32(i), Buffer: w[i]})
 	}
+	p.Params[0].Init.Pack = ir.Packing{Source: ir.T(ir.BF16, 32, 64), Format: "cast", Part: "codes", Block: 64, Double: true}
 	p.Params = append(p.Params, plan.Param{Name: "zero", Type: ir.T(ir.I64), Constant: true, Storage: plan.NoBuffer, Init: ir.Init{Kind: ir.InitLiteral, Literal: make([]byte, 8)}})
 	c.step(w, name)
 	p.Programs[1].Entry = p.Programs[0].Exit
 	c.place()
-	p.Report = plan.Report{Fits: true, BudgetBytes: 1 << 20, PeakBytes: 77, StepPicos: 12, UnlimitedStepPicos: 10, SwapOutBytes: 3, Decisions: p.Report.Decisions}
+	p.Report = plan.Report{Fits: true, BudgetBytes: 1 << 20, PeakBytes: 77, StepPicos: 12, UnlimitedStepPicos: 10, SwapOutBytes: 3, Decisions: p.Report.Decisions,
+		Quantized: []plan.Quantized{{Name: "w", Format: "nf4/64", Bytes: 3, WasBytes: 9, RelL2: 0.5, WorstBlock: 0.75}, {Name: "v", RelL2: plan.NotMeasured, Skipped: "a bias"}}}
 	return p
 }
 

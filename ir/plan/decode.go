@@ -176,7 +176,7 @@ func (d *decoder) residencies(list []int32) (out []Residency) {
 func (d *decoder) param(x *planpb.Param) Param {
 	p := Param{
 		Name: string(x.Name), Type: d.typ(x.Type), Role: ir.Role(small(x.Role)), Constant: x.Constant, Trainable: x.Trainable, Mutable: x.Mutable,
-		Of: string(x.Of), Storage: BufferID(x.Storage), Init: ir.Init{Kind: ir.InitKind(small(x.Init)), Fill: x.Fill},
+		Of: string(x.Of), Storage: BufferID(x.Storage), Init: ir.Init{Kind: ir.InitKind(small(x.Init)), Fill: x.Fill, Seed: x.Seed},
 	}
 	for _, a := range x.Aliases {
 		p.Aliases = append(p.Aliases, string(a))
@@ -186,6 +186,9 @@ func (d *decoder) param(x *planpb.Param) Param {
 	}
 	if f := x.File; f != nil {
 		p.Init.File = ir.Location{Path: string(f.Path), Offset: f.Offset, Bytes: f.Bytes, Transposed: f.Transposed, SHA256: string(f.Sha256)}
+	}
+	if k := x.Pack; k != nil {
+		p.Init.Pack = ir.Packing{Source: d.typ(k.Source), Format: string(k.Format), Part: string(k.Part), Axis: k.Axis, Block: k.Block, Double: k.Double}
 	}
 	return p
 }
@@ -241,5 +244,10 @@ func (d *decoder) report(m *planpb.Report, r *Report) {
 	}
 	for _, x := range m.Decisions {
 		r.Decisions = append(r.Decisions, Decision{Symbol: SymbolID(x.Symbol), What: string(x.What), At: x.At, Why: string(x.Why)})
+	}
+	for _, x := range m.Quantized {
+		r.Quantized = append(r.Quantized, Quantized{
+			Name: string(x.Name), Format: string(x.Format), Bytes: x.Bytes, WasBytes: x.WasBytes, RelL2: x.RelL2, WorstBlock: x.WorstBlock, Skipped: string(x.Skipped),
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"reflect"
 
 	"google.golang.org/protobuf/proto"
 
@@ -188,7 +189,7 @@ func (e *encoder) ports(ps []Port) (out []*planpb.Port) {
 func (e *encoder) param(x *Param) *planpb.Param {
 	m := &planpb.Param{
 		Name: text(x.Name), Type: e.typ(x.Type), Role: uint32(x.Role), Constant: x.Constant, Trainable: x.Trainable, Mutable: x.Mutable,
-		Of: text(x.Of), Storage: int32(x.Storage), Init: uint32(x.Init.Kind), Fill: x.Init.Fill,
+		Of: text(x.Of), Storage: int32(x.Storage), Init: uint32(x.Init.Kind), Fill: x.Init.Fill, Seed: x.Init.Seed,
 	}
 	for _, a := range x.Aliases {
 		m.Aliases = append(m.Aliases, []byte(a))
@@ -199,7 +200,15 @@ func (e *encoder) param(x *Param) *planpb.Param {
 	if f := x.Init.File; f != (ir.Location{}) {
 		m.File = &planpb.Location{Path: text(f.Path), Offset: f.Offset, Bytes: f.Bytes, Transposed: f.Transposed, Sha256: text(f.SHA256)}
 	}
+	m.Pack = e.packing(&x.Init.Pack)
 	return m
+}
+
+func (e *encoder) packing(k *ir.Packing) *planpb.Packing {
+	if reflect.ValueOf(*k).IsZero() {
+		return nil
+	}
+	return &planpb.Packing{Source: e.typ(k.Source), Format: text(k.Format), Part: text(k.Part), Axis: k.Axis, Block: k.Block, Double: k.Double}
 }
 
 func (e *encoder) program(x *Program) *planpb.Program {
@@ -257,6 +266,11 @@ func encodeReport(r *Report) *planpb.Report {
 	}
 	for _, d := range r.Decisions {
 		m.Decisions = append(m.Decisions, &planpb.Decision{Symbol: int32(d.Symbol), What: text(d.What), At: d.At, Why: text(d.Why)})
+	}
+	for _, q := range r.Quantized {
+		m.Quantized = append(m.Quantized, &planpb.Quantized{
+			Name: text(q.Name), Format: text(q.Format), Bytes: q.Bytes, WasBytes: q.WasBytes, RelL2: q.RelL2, WorstBlock: q.WorstBlock, Skipped: text(q.Skipped),
+		})
 	}
 	return m
 }

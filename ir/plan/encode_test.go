@@ -58,7 +58,7 @@ func TestEveryFieldIsInTheFile(t *testing.T) {
 			v.SetString(v.String() + "+")
 		case reflect.Float64:
 			v.SetFloat(v.Float() + 0.5)
-		case reflect.Uint8:
+		case reflect.Uint8, reflect.Uint64:
 			v.SetUint(v.Uint() ^ 1)
 		default:
 			v.SetInt(v.Int() + 1)

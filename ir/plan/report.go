@@ -25,6 +25,7 @@ type Report struct {
 	QuantizedSavedBytes int64
 	Phases              []PhasePeak
 	Decisions           []Decision
+	Quantized           []Quantized // in the model's order
 }
 
 // PhasePeak is the device peak within a phase of the step program.
@@ -42,6 +43,21 @@ type Decision struct {
 	At     int32  // instruction of the recompute or of the swap-in; -1
 	Why    string
 }
+
+// Quantized says what became of a weight that the user asked to store in fewer bits. An error is NotMeasured where the weight's content was not
+// there when the plan was made.
+type Quantized struct {
+	Name       string
+	Format     string  // int8, fp8, int4/64, nf4/64+double; "" where it was skipped
+	Bytes      int64   // codes and scales
+	WasBytes   int64   // in the model's file
+	RelL2      float64 // L2 of the error over L2 of the weight
+	WorstBlock float64 // the same of the worst group of elements that share a scale
+	Skipped    string  // why it keeps its format; "" where it was quantized
+}
+
+// NotMeasured is an error that is not known.
+const NotMeasured = -1
 
 // Category totals and the like are worked out by the views.
 

@@ -30,8 +30,13 @@ func (p *Plan) valid() error {
 		if err := validType(x.Type); err != nil {
 			return fmt.Errorf("parameter %q: %w", x.Name, err)
 		}
-		if x.Role >= ir.NumRoles || x.Init.Kind > ir.InitAbsent || x.Storage != NoBuffer && !p.isBuffer(x.Storage) {
+		if x.Role >= ir.NumRoles || x.Init.Kind > ir.InitUniform || x.Storage != NoBuffer && !p.isBuffer(x.Storage) {
 			return fmt.Errorf("parameter %q: role %d, init %d, storage b%d", x.Name, x.Role, x.Init.Kind, x.Storage)
+		}
+		if x.Init.Packed() {
+			if err := validType(x.Init.Pack.Source); err != nil {
+				return fmt.Errorf("parameter %q is packed from: %w", x.Name, err)
+			}
 		}
 	}
 	for i := range p.Programs {

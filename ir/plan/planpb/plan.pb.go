@@ -736,6 +736,8 @@ type Param struct {
 	Fill          float64                `protobuf:"fixed64,11,opt,name=fill,proto3" json:"fill,omitempty"`
 	File          *Location              `protobuf:"bytes,12,opt,name=file,proto3" json:"file,omitempty"` // absent unless some field of it is set
 	Literal       []byte                 `protobuf:"bytes,13,opt,name=literal,proto3" json:"literal,omitempty"`
+	Pack          *Packing               `protobuf:"bytes,14,opt,name=pack,proto3" json:"pack,omitempty"` // absent: not packed
+	Seed          uint64                 `protobuf:"fixed64,15,opt,name=seed,proto3" json:"seed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -861,6 +863,104 @@ func (x *Param) GetLiteral() []byte {
 	return nil
 }
 
+func (x *Param) GetPack() *Packing {
+	if x != nil {
+		return x.Pack
+	}
+	return nil
+}
+
+func (x *Param) GetSeed() uint64 {
+	if x != nil {
+		return x.Seed
+	}
+	return 0
+}
+
+type Packing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Source        uint32                 `protobuf:"varint,1,opt,name=source,proto3" json:"source,omitempty"` // type
+	Format        []byte                 `protobuf:"bytes,2,opt,name=format,proto3" json:"format,omitempty"`
+	Part          []byte                 `protobuf:"bytes,3,opt,name=part,proto3" json:"part,omitempty"`
+	Axis          int64                  `protobuf:"zigzag64,4,opt,name=axis,proto3" json:"axis,omitempty"`
+	Block         int64                  `protobuf:"zigzag64,5,opt,name=block,proto3" json:"block,omitempty"`
+	Double        bool                   `protobuf:"varint,6,opt,name=double,proto3" json:"double,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Packing) Reset() {
+	*x = Packing{}
+	mi := &file_plan_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Packing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Packing) ProtoMessage() {}
+
+func (x *Packing) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Packing.ProtoReflect.Descriptor instead.
+func (*Packing) Descriptor() ([]byte, []int) {
+	return file_plan_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Packing) GetSource() uint32 {
+	if x != nil {
+		return x.Source
+	}
+	return 0
+}
+
+func (x *Packing) GetFormat() []byte {
+	if x != nil {
+		return x.Format
+	}
+	return nil
+}
+
+func (x *Packing) GetPart() []byte {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *Packing) GetAxis() int64 {
+	if x != nil {
+		return x.Axis
+	}
+	return 0
+}
+
+func (x *Packing) GetBlock() int64 {
+	if x != nil {
+		return x.Block
+	}
+	return 0
+}
+
+func (x *Packing) GetDouble() bool {
+	if x != nil {
+		return x.Double
+	}
+	return false
+}
+
 type Location struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -874,7 +974,7 @@ type Location struct {
 
 func (x *Location) Reset() {
 	*x = Location{}
-	mi := &file_plan_proto_msgTypes[10]
+	mi := &file_plan_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +986,7 @@ func (x *Location) String() string {
 func (*Location) ProtoMessage() {}
 
 func (x *Location) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_proto_msgTypes[10]
+	mi := &file_plan_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +999,7 @@ func (x *Location) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Location.ProtoReflect.Descriptor instead.
 func (*Location) Descriptor() ([]byte, []int) {
-	return file_plan_proto_rawDescGZIP(), []int{10}
+	return file_plan_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Location) GetPath() []byte {
@@ -952,7 +1052,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_plan_proto_msgTypes[11]
+	mi := &file_plan_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1064,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_proto_msgTypes[11]
+	mi := &file_plan_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1077,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_plan_proto_rawDescGZIP(), []int{11}
+	return file_plan_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Program) GetName() []byte {
@@ -1043,7 +1143,7 @@ type Instr struct {
 
 func (x *Instr) Reset() {
 	*x = Instr{}
-	mi := &file_plan_proto_msgTypes[12]
+	mi := &file_plan_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1055,7 +1155,7 @@ func (x *Instr) String() string {
 func (*Instr) ProtoMessage() {}
 
 func (x *Instr) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_proto_msgTypes[12]
+	mi := &file_plan_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1068,7 +1168,7 @@ func (x *Instr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Instr.ProtoReflect.Descriptor instead.
 func (*Instr) Descriptor() ([]byte, []int) {
-	return file_plan_proto_rawDescGZIP(), []int{12}
+	return file_plan_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Instr) GetKind() isInstr_Kind {
@@ -1138,7 +1238,7 @@ type Ref struct {
 
 func (x *Ref) Reset() {
 	*x = Ref{}
-	mi := &file_plan_proto_msgTypes[13]
+	mi := &file_plan_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1150,7 +1250,7 @@ func (x *Ref) String() string {
 func (*Ref) ProtoMessage() {}
 
 func (x *Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_proto_msgTypes[13]
+	mi := &file_plan_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1163,7 +1263,7 @@ func (x *Ref) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ref.ProtoReflect.Descriptor instead.
 func (*Ref) Descriptor() ([]byte, []int) {
-	return file_plan_proto_rawDescGZIP(), []int{13}
+	return file_plan_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Ref) GetBuffer() int32 {
@@ -1204,7 +1304,7 @@ type Exec struct {
 
 func (x *Exec) Reset() {
 	*x = Exec{}
-	mi := &file_plan_proto_msgTypes[14]
+	mi := &file_plan_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1216,7 +1316,7 @@ func (x *Exec) String() string {
 func (*Exec) ProtoMessage() {}
 
 func (x *Exec) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_proto_msgTypes[14]
+	mi := &file_plan_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1229,7 +1329,7 @@ func (x *Exec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exec.ProtoReflect.Descriptor instead.
 func (*Exec) Descriptor() ([]byte, []int) {
-	return file_plan_proto_rawDescGZIP(), []int{14}
+	return file_plan_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Exec) GetLane() uint32 {
@@ -1308,7 +1408,7 @@ type Copy struct {
 
 func (x *Copy) Reset() {
 	*x = Copy{}
-	mi := &file_plan_proto_msgTypes[15]
+	mi := &file_plan_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1420,7 @@ func (x *Copy) String() string {
 func (*Copy) ProtoMessage() {}
 
 func (x *Copy) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_proto_msgTypes[15]
+	mi := &file_plan_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1433,7 @@ func (x *Copy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Copy.ProtoReflect.Descriptor instead.
 func (*Copy) Descriptor() ([]byte, []int) {
-	return file_plan_proto_rawDescGZIP(), []int{15}
+	return file_plan_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Copy) GetLane() uint32 {
@@ -1382,7 +1482,7 @@ type Wait struct {
 
 func (x *Wait) Reset() {
 	*x = Wait{}
-	mi := &file_plan_proto_msgTypes[16]
+	mi := &file_plan_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1394,7 +1494,7 @@ func (x *Wait) String() string {
 func (*Wait) ProtoMessage() {}
 
 func (x *Wait) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_proto_msgTypes[16]
+	mi := &file_plan_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1407,7 +1507,7 @@ func (x *Wait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wait.ProtoReflect.Descriptor instead.
 func (*Wait) Descriptor() ([]byte, []int) {
-	return file_plan_proto_rawDescGZIP(), []int{16}
+	return file_plan_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Wait) GetLane() uint32 {
@@ -1441,7 +1541,7 @@ type Port struct {
 
 func (x *Port) Reset() {
 	*x = Port{}
-	mi := &file_plan_proto_msgTypes[17]
+	mi := &file_plan_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1453,7 +1553,7 @@ func (x *Port) String() string {
 func (*Port) ProtoMessage() {}
 
 func (x *Port) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_proto_msgTypes[17]
+	mi := &file_plan_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,7 +1566,7 @@ func (x *Port) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Port.ProtoReflect.Descriptor instead.
 func (*Port) Descriptor() ([]byte, []int) {
-	return file_plan_proto_rawDescGZIP(), []int{17}
+	return file_plan_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Port) GetName() []byte {
@@ -1489,13 +1589,14 @@ type Report struct {
 	Figures       []int64                `protobuf:"zigzag64,2,rep,packed,name=figures,proto3" json:"figures,omitempty"` // in the order of encode.go
 	Phases        []*PhasePeak           `protobuf:"bytes,3,rep,name=phases,proto3" json:"phases,omitempty"`
 	Decisions     []*Decision            `protobuf:"bytes,4,rep,name=decisions,proto3" json:"decisions,omitempty"`
+	Quantized     []*Quantized           `protobuf:"bytes,5,rep,name=quantized,proto3" json:"quantized,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_plan_proto_msgTypes[18]
+	mi := &file_plan_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1608,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_proto_msgTypes[18]
+	mi := &file_plan_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1621,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_plan_proto_rawDescGZIP(), []int{18}
+	return file_plan_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Report) GetFits() bool {
@@ -1551,6 +1652,105 @@ func (x *Report) GetDecisions() []*Decision {
 	return nil
 }
 
+func (x *Report) GetQuantized() []*Quantized {
+	if x != nil {
+		return x.Quantized
+	}
+	return nil
+}
+
+type Quantized struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          []byte                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Format        []byte                 `protobuf:"bytes,2,opt,name=format,proto3" json:"format,omitempty"`
+	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	WasBytes      int64                  `protobuf:"varint,4,opt,name=was_bytes,json=wasBytes,proto3" json:"was_bytes,omitempty"`
+	RelL2         float64                `protobuf:"fixed64,5,opt,name=rel_l2,json=relL2,proto3" json:"rel_l2,omitempty"` // -1: not measured
+	WorstBlock    float64                `protobuf:"fixed64,6,opt,name=worst_block,json=worstBlock,proto3" json:"worst_block,omitempty"`
+	Skipped       []byte                 `protobuf:"bytes,7,opt,name=skipped,proto3" json:"skipped,omitempty"` // reason; empty: it was quantized
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quantized) Reset() {
+	*x = Quantized{}
+	mi := &file_plan_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quantized) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quantized) ProtoMessage() {}
+
+func (x *Quantized) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quantized.ProtoReflect.Descriptor instead.
+func (*Quantized) Descriptor() ([]byte, []int) {
+	return file_plan_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Quantized) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *Quantized) GetFormat() []byte {
+	if x != nil {
+		return x.Format
+	}
+	return nil
+}
+
+func (x *Quantized) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Quantized) GetWasBytes() int64 {
+	if x != nil {
+		return x.WasBytes
+	}
+	return 0
+}
+
+func (x *Quantized) GetRelL2() float64 {
+	if x != nil {
+		return x.RelL2
+	}
+	return 0
+}
+
+func (x *Quantized) GetWorstBlock() float64 {
+	if x != nil {
+		return x.WorstBlock
+	}
+	return 0
+}
+
+func (x *Quantized) GetSkipped() []byte {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
+}
+
 type PhasePeak struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          []byte                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1563,7 +1763,7 @@ type PhasePeak struct {
 
 func (x *PhasePeak) Reset() {
 	*x = PhasePeak{}
-	mi := &file_plan_proto_msgTypes[19]
+	mi := &file_plan_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1775,7 @@ func (x *PhasePeak) String() string {
 func (*PhasePeak) ProtoMessage() {}
 
 func (x *PhasePeak) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_proto_msgTypes[19]
+	mi := &file_plan_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +1788,7 @@ func (x *PhasePeak) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhasePeak.ProtoReflect.Descriptor instead.
 func (*PhasePeak) Descriptor() ([]byte, []int) {
-	return file_plan_proto_rawDescGZIP(), []int{19}
+	return file_plan_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PhasePeak) GetName() []byte {
@@ -1631,7 +1831,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_plan_proto_msgTypes[20]
+	mi := &file_plan_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1843,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_proto_msgTypes[20]
+	mi := &file_plan_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1856,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_plan_proto_rawDescGZIP(), []int{20}
+	return file_plan_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Decision) GetSymbol() int32 {
@@ -1747,7 +1947,7 @@ const file_plan_proto_rawDesc = "" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x12\n" +
 	"\x04live\x18\x05 \x03(\x05R\x04live\x12\x14\n" +
 	"\x05holds\x18\x06 \x01(\x11R\x05holds\x12\x1a\n" +
-	"\bcategory\x18\a \x01(\rR\bcategory\"\xc6\x02\n" +
+	"\bcategory\x18\a \x01(\rR\bcategory\"\x82\x03\n" +
 	"\x05Param\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\rR\x04type\x12\x12\n" +
@@ -1762,7 +1962,16 @@ const file_plan_proto_rawDesc = "" +
 	" \x01(\rR\x04init\x12\x12\n" +
 	"\x04fill\x18\v \x01(\x01R\x04fill\x12'\n" +
 	"\x04file\x18\f \x01(\v2\x13.aitk.plan.LocationR\x04file\x12\x18\n" +
-	"\aliteral\x18\r \x01(\fR\aliteral\"\x84\x01\n" +
+	"\aliteral\x18\r \x01(\fR\aliteral\x12&\n" +
+	"\x04pack\x18\x0e \x01(\v2\x12.aitk.plan.PackingR\x04pack\x12\x12\n" +
+	"\x04seed\x18\x0f \x01(\x06R\x04seed\"\x8f\x01\n" +
+	"\aPacking\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\rR\x06source\x12\x16\n" +
+	"\x06format\x18\x02 \x01(\fR\x06format\x12\x12\n" +
+	"\x04part\x18\x03 \x01(\fR\x04part\x12\x12\n" +
+	"\x04axis\x18\x04 \x01(\x12R\x04axis\x12\x14\n" +
+	"\x05block\x18\x05 \x01(\x12R\x05block\x12\x16\n" +
+	"\x06double\x18\x06 \x01(\bR\x06double\"\x84\x01\n" +
 	"\bLocation\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\fR\x04path\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x12R\x06offset\x12\x14\n" +
@@ -1810,12 +2019,22 @@ const file_plan_proto_rawDesc = "" +
 	"\x04back\x18\x03 \x01(\x05R\x04back\"<\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12 \n" +
-	"\x03ref\x18\x02 \x01(\v2\x0e.aitk.plan.RefR\x03ref\"\x97\x01\n" +
+	"\x03ref\x18\x02 \x01(\v2\x0e.aitk.plan.RefR\x03ref\"\xcb\x01\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04fits\x18\x01 \x01(\bR\x04fits\x12\x18\n" +
 	"\afigures\x18\x02 \x03(\x12R\afigures\x12,\n" +
 	"\x06phases\x18\x03 \x03(\v2\x14.aitk.plan.PhasePeakR\x06phases\x121\n" +
-	"\tdecisions\x18\x04 \x03(\v2\x13.aitk.plan.DecisionR\tdecisions\"d\n" +
+	"\tdecisions\x18\x04 \x03(\v2\x13.aitk.plan.DecisionR\tdecisions\x122\n" +
+	"\tquantized\x18\x05 \x03(\v2\x14.aitk.plan.QuantizedR\tquantized\"\xbc\x01\n" +
+	"\tQuantized\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\fR\x04name\x12\x16\n" +
+	"\x06format\x18\x02 \x01(\fR\x06format\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x1b\n" +
+	"\twas_bytes\x18\x04 \x01(\x03R\bwasBytes\x12\x15\n" +
+	"\x06rel_l2\x18\x05 \x01(\x01R\x05relL2\x12\x1f\n" +
+	"\vworst_block\x18\x06 \x01(\x01R\n" +
+	"worstBlock\x12\x18\n" +
+	"\askipped\x18\a \x01(\fR\askipped\"d\n" +
 	"\tPhasePeak\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x1d\n" +
 	"\n" +
@@ -1840,7 +2059,7 @@ func file_plan_proto_rawDescGZIP() []byte {
 	return file_plan_proto_rawDescData
 }
 
-var file_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_plan_proto_goTypes = []any{
 	(*Header)(nil),    // 0: aitk.plan.Header
 	(*Option)(nil),    // 1: aitk.plan.Option
@@ -1852,17 +2071,19 @@ var file_plan_proto_goTypes = []any{
 	(*Symbol)(nil),    // 7: aitk.plan.Symbol
 	(*Buffer)(nil),    // 8: aitk.plan.Buffer
 	(*Param)(nil),     // 9: aitk.plan.Param
-	(*Location)(nil),  // 10: aitk.plan.Location
-	(*Program)(nil),   // 11: aitk.plan.Program
-	(*Instr)(nil),     // 12: aitk.plan.Instr
-	(*Ref)(nil),       // 13: aitk.plan.Ref
-	(*Exec)(nil),      // 14: aitk.plan.Exec
-	(*Copy)(nil),      // 15: aitk.plan.Copy
-	(*Wait)(nil),      // 16: aitk.plan.Wait
-	(*Port)(nil),      // 17: aitk.plan.Port
-	(*Report)(nil),    // 18: aitk.plan.Report
-	(*PhasePeak)(nil), // 19: aitk.plan.PhasePeak
-	(*Decision)(nil),  // 20: aitk.plan.Decision
+	(*Packing)(nil),   // 10: aitk.plan.Packing
+	(*Location)(nil),  // 11: aitk.plan.Location
+	(*Program)(nil),   // 12: aitk.plan.Program
+	(*Instr)(nil),     // 13: aitk.plan.Instr
+	(*Ref)(nil),       // 14: aitk.plan.Ref
+	(*Exec)(nil),      // 15: aitk.plan.Exec
+	(*Copy)(nil),      // 16: aitk.plan.Copy
+	(*Wait)(nil),      // 17: aitk.plan.Wait
+	(*Port)(nil),      // 18: aitk.plan.Port
+	(*Report)(nil),    // 19: aitk.plan.Report
+	(*Quantized)(nil), // 20: aitk.plan.Quantized
+	(*PhasePeak)(nil), // 21: aitk.plan.PhasePeak
+	(*Decision)(nil),  // 22: aitk.plan.Decision
 }
 var file_plan_proto_depIdxs = []int32{
 	1,  // 0: aitk.plan.Header.options:type_name -> aitk.plan.Option
@@ -1873,27 +2094,29 @@ var file_plan_proto_depIdxs = []int32{
 	7,  // 5: aitk.plan.Body.symbols:type_name -> aitk.plan.Symbol
 	8,  // 6: aitk.plan.Body.buffers:type_name -> aitk.plan.Buffer
 	9,  // 7: aitk.plan.Body.params:type_name -> aitk.plan.Param
-	11, // 8: aitk.plan.Body.programs:type_name -> aitk.plan.Program
-	18, // 9: aitk.plan.Body.report:type_name -> aitk.plan.Report
-	10, // 10: aitk.plan.Param.file:type_name -> aitk.plan.Location
-	12, // 11: aitk.plan.Program.instrs:type_name -> aitk.plan.Instr
-	17, // 12: aitk.plan.Program.inputs:type_name -> aitk.plan.Port
-	17, // 13: aitk.plan.Program.results:type_name -> aitk.plan.Port
-	14, // 14: aitk.plan.Instr.exec:type_name -> aitk.plan.Exec
-	15, // 15: aitk.plan.Instr.copy:type_name -> aitk.plan.Copy
-	16, // 16: aitk.plan.Instr.wait:type_name -> aitk.plan.Wait
-	13, // 17: aitk.plan.Exec.in:type_name -> aitk.plan.Ref
-	13, // 18: aitk.plan.Exec.out:type_name -> aitk.plan.Ref
-	13, // 19: aitk.plan.Copy.dst:type_name -> aitk.plan.Ref
-	13, // 20: aitk.plan.Copy.src:type_name -> aitk.plan.Ref
-	13, // 21: aitk.plan.Port.ref:type_name -> aitk.plan.Ref
-	19, // 22: aitk.plan.Report.phases:type_name -> aitk.plan.PhasePeak
-	20, // 23: aitk.plan.Report.decisions:type_name -> aitk.plan.Decision
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	12, // 8: aitk.plan.Body.programs:type_name -> aitk.plan.Program
+	19, // 9: aitk.plan.Body.report:type_name -> aitk.plan.Report
+	11, // 10: aitk.plan.Param.file:type_name -> aitk.plan.Location
+	10, // 11: aitk.plan.Param.pack:type_name -> aitk.plan.Packing
+	13, // 12: aitk.plan.Program.instrs:type_name -> aitk.plan.Instr
+	18, // 13: aitk.plan.Program.inputs:type_name -> aitk.plan.Port
+	18, // 14: aitk.plan.Program.results:type_name -> aitk.plan.Port
+	15, // 15: aitk.plan.Instr.exec:type_name -> aitk.plan.Exec
+	16, // 16: aitk.plan.Instr.copy:type_name -> aitk.plan.Copy
+	17, // 17: aitk.plan.Instr.wait:type_name -> aitk.plan.Wait
+	14, // 18: aitk.plan.Exec.in:type_name -> aitk.plan.Ref
+	14, // 19: aitk.plan.Exec.out:type_name -> aitk.plan.Ref
+	14, // 20: aitk.plan.Copy.dst:type_name -> aitk.plan.Ref
+	14, // 21: aitk.plan.Copy.src:type_name -> aitk.plan.Ref
+	14, // 22: aitk.plan.Port.ref:type_name -> aitk.plan.Ref
+	21, // 23: aitk.plan.Report.phases:type_name -> aitk.plan.PhasePeak
+	22, // 24: aitk.plan.Report.decisions:type_name -> aitk.plan.Decision
+	20, // 25: aitk.plan.Report.quantized:type_name -> aitk.plan.Quantized
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_plan_proto_init() }
@@ -1901,7 +2124,7 @@ func file_plan_proto_init() {
 	if File_plan_proto != nil {
 		return
 	}
-	file_plan_proto_msgTypes[12].OneofWrappers = []any{
+	file_plan_proto_msgTypes[13].OneofWrappers = []any{
 		(*Instr_Exec)(nil),
 		(*Instr_Copy)(nil),
 		(*Instr_Wait)(nil),
@@ -1912,7 +2135,7 @@ func file_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plan_proto_rawDesc), len(file_plan_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
