@@ -36,9 +36,12 @@ func castKernel(b *builder) (runtime.Kernel, error) {
 				k := min(blockElems, end-i)
 				xs, ys := w.f64(0)[:k], w.i64(0)[:k]
 				x.load(xs, i)
-				if o.To == ir.Bool {
+				switch o.To {
+				case ir.Bool:
 					truths(ys, xs)
-				} else {
+				case ir.U64:
+					cutUnsigned(ys, xs)
+				default:
 					cut(ys, xs, lo, hi)
 				}
 				y.store(i, ys)
@@ -60,8 +63,14 @@ func castKernel(b *builder) (runtime.Kernel, error) {
 				k := min(blockElems, hi-i)
 				xs, ys := w.i64(0)[:k], w.f64(0)[:k]
 				x.load(xs, i)
-				for j, v := range xs {
-					ys[j] = float64(v)
+				if from == ir.U64 { // held by its bits
+					for j, v := range xs {
+						ys[j] = float64(uint64(v))
+					}
+				} else {
+					for j, v := range xs {
+						ys[j] = float64(v)
+					}
 				}
 				y.store(i, ys)
 			}
@@ -91,6 +100,12 @@ func intRange(d ir.DType) (lo, hi int64) {
 		return math.MinInt8, math.MaxInt8
 	case ir.U8:
 		return 0, math.MaxUint8
+	case ir.I16:
+		return math.MinInt16, math.MaxInt16
+	case ir.U16:
+		return 0, math.MaxUint16
+	case ir.U32:
+		return 0, math.MaxUint32
 	}
 	return math.MinInt64, math.MaxInt64
 }
@@ -108,6 +123,20 @@ func cut(dst []int64, src []float64, lo, hi int64) {
 			dst[i] = hi
 		default:
 			dst[i] = int64(x)
+		}
+	}
+}
+
+// cutUnsigned is cut for u64, which is held by its bits.
+func cutUnsigned(dst []int64, src []float64) {
+	for i, x := range src {
+		switch {
+		case !(x > 0): // NaN too
+			dst[i] = 0
+		case x >= 1<<64:
+			dst[i] = -1
+		default:
+			dst[i] = int64(uint64(x))
 		}
 	}
 }

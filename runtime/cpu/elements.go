@@ -127,9 +127,12 @@ func (v *floats) set(i int, x float64) {
 // ints is a tensor of any integer dtype (bool too, packed i4 not) that kernels read and write as int64; stores wrap to the width.
 type ints struct {
 	d   ir.DType
-	i64 []int64
+	i64 []int64 // and u64, by its bits
 	i32 []int32
+	i16 []int16
 	i8  []int8
+	u32 []uint32
+	u16 []uint16
 	u8  []uint8 // u8 and bool
 }
 
@@ -137,12 +140,18 @@ type ints struct {
 func newInts(d ir.DType, s runtime.Slice) (v ints, ok bool) {
 	v.d = d
 	switch d {
-	case ir.I64:
+	case ir.I64, ir.U64:
 		v.i64 = view[int64](s)
 	case ir.I32:
 		v.i32 = view[int32](s)
+	case ir.I16:
+		v.i16 = view[int16](s)
 	case ir.I8:
 		v.i8 = view[int8](s)
+	case ir.U32:
+		v.u32 = view[uint32](s)
+	case ir.U16:
+		v.u16 = view[uint16](s)
 	case ir.U8, ir.Bool:
 		v.u8 = view[uint8](s)
 	default:
@@ -171,10 +180,22 @@ func (b *builder) intOut(i int) (ints, error) {
 // load widens len(dst) elements from index i on.
 func (v *ints) load(dst []int64, i int) {
 	switch v.d {
-	case ir.I64:
+	case ir.I64, ir.U64:
 		copy(dst, v.i64[i:i+len(dst)])
 	case ir.I32:
 		for k, x := range v.i32[i : i+len(dst)] {
+			dst[k] = int64(x)
+		}
+	case ir.I16:
+		for k, x := range v.i16[i : i+len(dst)] {
+			dst[k] = int64(x)
+		}
+	case ir.U32:
+		for k, x := range v.u32[i : i+len(dst)] {
+			dst[k] = int64(x)
+		}
+	case ir.U16:
+		for k, x := range v.u16[i : i+len(dst)] {
 			dst[k] = int64(x)
 		}
 	case ir.I8:
@@ -191,12 +212,27 @@ func (v *ints) load(dst []int64, i int) {
 // store wraps len(src) elements to the dtype and writes them from index i on; anything but 0 is a true bool.
 func (v *ints) store(i int, src []int64) {
 	switch v.d {
-	case ir.I64:
+	case ir.I64, ir.U64:
 		copy(v.i64[i:i+len(src)], src)
 	case ir.I32:
 		dst := v.i32[i : i+len(src)]
 		for k, x := range src {
 			dst[k] = int32(x)
+		}
+	case ir.I16:
+		dst := v.i16[i : i+len(src)]
+		for k, x := range src {
+			dst[k] = int16(x)
+		}
+	case ir.U32:
+		dst := v.u32[i : i+len(src)]
+		for k, x := range src {
+			dst[k] = uint32(x)
+		}
+	case ir.U16:
+		dst := v.u16[i : i+len(src)]
+		for k, x := range src {
+			dst[k] = uint16(x)
 		}
 	case ir.I8:
 		dst := v.i8[i : i+len(src)]
@@ -219,10 +255,16 @@ func (v *ints) store(i int, src []int64) {
 // at reads one element.
 func (v *ints) at(i int) int64 {
 	switch v.d {
-	case ir.I64:
+	case ir.I64, ir.U64:
 		return v.i64[i]
 	case ir.I32:
 		return int64(v.i32[i])
+	case ir.I16:
+		return int64(v.i16[i])
+	case ir.U32:
+		return int64(v.u32[i])
+	case ir.U16:
+		return int64(v.u16[i])
 	case ir.I8:
 		return int64(v.i8[i])
 	}
@@ -232,10 +274,16 @@ func (v *ints) at(i int) int64 {
 // set wraps and writes one element.
 func (v *ints) set(i int, x int64) {
 	switch v.d {
-	case ir.I64:
+	case ir.I64, ir.U64:
 		v.i64[i] = x
 	case ir.I32:
 		v.i32[i] = int32(x)
+	case ir.I16:
+		v.i16[i] = int16(x)
+	case ir.U32:
+		v.u32[i] = uint32(x)
+	case ir.U16:
+		v.u16[i] = uint16(x)
 	case ir.I8:
 		v.i8[i] = int8(x)
 	case ir.Bool:
