@@ -107,11 +107,11 @@ func (s *Store) collect(save func() error, sink func(p *plan.Param, src []byte, 
 	return save()
 }
 
-// notFinite runs save and lists the parameters that hold NaN or an infinity.
+// notFinite runs save and lists the weights, statistics and moments that hold NaN or an infinity.
 func (s *Store) notFinite(save func() error) ([]string, error) {
 	var bad []string
 	err := s.collect(save, func(p *plan.Param, src []byte, _ int64) error {
-		if finite(p.Type.DType, src) {
+		if p.Role == ir.Accumulator || finite(p.Type.DType, src) { // gradients are what failed, not what made it fail
 			return nil
 		}
 		if !slices.Contains(bad, p.Name) {

@@ -358,13 +358,20 @@ func (s *Source) IntRange(name string) (lo, hi int64, err error) {
 	return lo, hi, nil
 }
 
-// intAt decodes one integer.
+// intAt decodes one integer. u64 beyond the range of i64 wraps to a negative number, which no label is.
 func intAt(d ir.DType, raw []byte) int64 {
+	le := binary.LittleEndian
 	switch d {
-	case ir.I64:
-		return int64(binary.LittleEndian.Uint64(raw))
+	case ir.I64, ir.U64:
+		return int64(le.Uint64(raw))
 	case ir.I32:
-		return int64(int32(binary.LittleEndian.Uint32(raw)))
+		return int64(int32(le.Uint32(raw)))
+	case ir.U32:
+		return int64(le.Uint32(raw))
+	case ir.I16:
+		return int64(int16(le.Uint16(raw)))
+	case ir.U16:
+		return int64(le.Uint16(raw))
 	case ir.I8:
 		return int64(int8(raw[0]))
 	}
