@@ -11,16 +11,16 @@ func Vocabulary() ir.Vocabulary { return ir.NewVocabulary(All()) }
 func All() []ir.Op {
 	return []ir.Op{
 		// element by element
-		Neg{}, Abs{}, Sign{}, Floor{}, Ceil{}, Round{}, Exp{}, Log{}, Sqrt{}, Rsqrt{}, Reciprocal{}, Sin{}, Cos{},
+		Neg{}, Abs{}, Sign{}, Floor{}, Ceil{}, Round{}, Exp{}, Log{}, Sqrt{}, Rsqrt{}, Reciprocal{}, Sin{}, Cos{}, Atan{}, RoundFloat{},
 		Tanh{}, TanhGrad{}, Erf{}, ErfGrad{}, Sigmoid{}, SigmoidGrad{}, Relu{}, ReluGrad{}, Softplus{}, Gelu{}, GeluGrad{}, LeakyRelu{}, Clip{},
 		Cast{}, Not{}, IsNaN{}, IsInf{},
 		// two operands that broadcast
 		Add{}, Sub{}, Mul{}, Div{}, Pow{}, Max{}, Min{}, Mod{},
-		Equal{}, Less{}, LessEqual{}, And{}, Or{}, Xor{}, Where{},
+		Equal{}, Less{}, LessEqual{}, And{}, Or{}, Xor{}, Bits{}, Where{},
 		// shape
 		Reshape{}, Transpose{}, Expand{}, Concat{}, Slice{}, Unslice{}, Pad{}, Fill{}, Iota{}, Trilu{}, CumSum{},
 		// index
-		Gather{}, ScatterAdd{}, GatherElements{}, ScatterElements{}, GatherND{}, ScatterND{}, GatherNDGrad{}, ArgMax{},
+		Gather{}, ScatterAdd{}, GatherElements{}, ScatterElements{}, GatherND{}, ScatterND{}, GatherNDGrad{}, ArgMax{}, TopK{},
 		// reduce
 		ReduceSum{}, ReduceMean{}, ReduceProd{}, ReduceMax{}, ReduceMin{},
 		// matmul, conv, pool
@@ -31,7 +31,9 @@ func All() []ir.Op {
 		LayerNorm{}, LayerNormGrad{}, RMSNorm{}, RMSNormGrad{},
 		BatchNorm{}, BatchNormGrad{}, BatchNormInference{}, BatchNormInferenceGrad{}, MovingAverage{},
 		SoftmaxCrossEntropy{}, SoftmaxCrossEntropyGrad{},
-		Dropout{},
+		Dropout{}, Uniform{},
+		// frozen weights
+		Dequantize{},
 		// optimizer, swap
 		SGD{}, Adam{}, SumSquares{}, AllFinite{},
 		SwapOut{}, SwapWait{}, SwapIn{},
