@@ -215,6 +215,12 @@ func (e *emission) assignBuffers() {
 		}
 	}
 	gradient := e.gradients()
+	becomes := make([]*ir.Param, len(st.All)) // by storage: the parameter whose new content it is
+	for _, q := range e.g.Params {
+		if q.Next != nil {
+			becomes[st.Of[q.Next.ID]] = q
+		}
+	}
 	for i, x := range st.All {
 		if x.Kind == ParamStorage {
 			continue
@@ -224,10 +230,14 @@ func (e *emission) assignBuffers() {
 		default:
 			symbols[i] = e.symbol(plan.Symbol{Name: valueName(x.Root), Program: e.at, Value: x.Root.ID, Bytes: x.Bytes})
 		}
-		e.buffers[i] = e.buffer(plan.Buffer{
+		b := plan.Buffer{
 			Name: valueName(x.Root), Type: x.Root.Type, Offset: e.seats[e.seat[i]].offset, Bytes: x.Bytes, Holds: symbols[i],
 			Category: e.category(x, gradient[i]),
-		})
+		}
+		if q := becomes[i]; q != nil {
+			b.Name, b.Category = q.Name+"'", paramCategory(q)
+		}
+		e.buffers[i] = e.buffer(b)
 	}
 	for i, n := range e.nodes {
 		sc := plan.NoBuffer

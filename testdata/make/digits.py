@@ -34,30 +34,36 @@ def model():
     def zeros(name, n):
         return numpy_helper.from_array(np.zeros(n, np.float32), name)
 
-    init = [
-        weight("conv1.weight", 16, 1, 3, 3), zeros("conv1.bias", 16),
-        weight("conv2.weight", 32, 16, 3, 3), zeros("conv2.bias", 32),
-        weight("conv3.weight", 32, 32, 3, 3), zeros("conv3.bias", 32),
-        weight("fc1.weight", 64, 512), zeros("fc1.bias", 64),
-        weight("fc2.weight", 10, 64), zeros("fc2.bias", 10),
-    ]
-    node = helper.make_node
-    conv = dict(kernel_shape=[3, 3], pads=[1, 1, 1, 1])
-    nodes = [
-        node("Constant", [], ["scale"], "scale", value=numpy_helper.from_array(np.float32(1 / 16), "scale")),
-        node("Mul", ["images", "scale"], ["x"], "normalise"),
-        node("Conv", ["x", "conv1.weight", "conv1.bias"], ["c1"], "conv1", **conv),
-        node("Relu", ["c1"], ["r1"], "relu1"),
-        node("Conv", ["r1", "conv2.weight", "conv2.bias"], ["c2"], "conv2", **conv),
-        node("Relu", ["c2"], ["r2"], "relu2"),
-        node("Conv", ["r2", "conv3.weight", "conv3.bias"], ["c3"], "conv3", **conv),
-        node("Relu", ["c3"], ["r3"], "relu3"),
-        node("MaxPool", ["r3"], ["p3"], "pool", kernel_shape=[2, 2], strides=[2, 2]),
-        node("Flatten", ["p3"], ["f"], "flatten", axis=1),
-        node("Gemm", ["f", "fc1.weight", "fc1.bias"], ["h"], "fc1", transB=1),
-        node("Relu", ["h"], ["hr"], "relu4"),
-        node("Gemm", ["hr", "fc2.weight", "fc2.bias"], ["logits"], "fc2", transB=1),
-    ]
+    init, nodes = [], []
+
+    def conv(name, x, channels_in, channels_out, gain=1.0):
+        w = weight(name + ".weight", channels_out, channels_in, 3, 3)
+        init.append(numpy_helper.from_array(numpy_helper.to_array(w) * np.float32(gain), name + ".weight"))
+        init.append(zeros(name + ".bias", channels_out))
+        nodes.append(helper.make_node("Conv", [x, name + ".weight", name + ".bias"], [name + ".out"], name, kernel_shape=[3, 3], pads=[1, 1, 1, 1]))
+        return name + ".out"
+
+    def relu(x):
+        nodes.append(helper.make_node("Relu", [x], [x + ".relu"], x.removesuffix(".out") + ".relu"))
+        return x + ".relu"
+
+    def block(name, x, channels):
+        """x + conv(relu(conv(x))), the second convolution small at first so that the block begins near the identity."""
+        y = conv(name + ".conv2", relu(conv(name + ".conv1", x, channels, channels)), channels, channels, 0.2)
+        nodes.append(helper.make_node("Add", [x, y], [name + ".out"], name + ".add"))
+        return relu(name + ".out")
+
+    nodes.append(helper.make_node("Constant", [], ["scale"], "scale", value=numpy_helper.from_array(np.float32(1 / 16), "scale")))
+    nodes.append(helper.make_node("Mul", ["images", "scale"], ["x"], "normalise"))
+    x = relu(conv("stem", "x", 1, 16))
+    for i in range(3):
+        x = block(f"blocks.{i}", x, 16)
+    nodes.append(helper.make_node("MaxPool", [x], ["pool.out"], "pool", kernel_shape=[2, 2], strides=[2, 2]))
+    x = relu(conv("widen", "pool.out", 16, 32))
+    x = block("blocks.3", x, 32)
+    nodes.append(helper.make_node("Flatten", [x], ["flat"], "flatten", axis=1))
+    init += [weight("head.weight", 10, 512), zeros("head.bias", 10)]
+    nodes.append(helper.make_node("Gemm", ["flat", "head.weight", "head.bias"], ["logits"], "head", transB=1))
     graph = helper.make_graph(
         nodes, "cnn_digits",
         [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["batch", 1, 8, 8])],
