@@ -38,6 +38,7 @@ func elementwise() []maker {
 		unary(op.Exp{}, rising(-inf, 4, math.Exp)),
 		unary(op.Sin{}, always(span{-1, 1})),
 		unary(op.Cos{}, always(span{-1, 1})),
+		unary(op.Atan{}, always(span{-2, 2})),
 		unary(op.Tanh{}, always(span{-1, 1})),
 		unary(op.Erf{}, always(span{-1, 1})),
 		unary(op.Sigmoid{}, always(span{0, 1})),
@@ -55,7 +56,7 @@ func elementwise() []maker {
 		binary(op.Sub{}, func(a, b span) span { return span{a.lo - b.hi, a.hi - b.lo} }),
 		binary(op.Mul{}, func(a, b span) span { return around(a.size() * b.size()) }),
 		binary(op.Max{}, join), binary(op.Min{}, join),
-		divide, power, modulo, whereMaker, compare, logic, cast, question,
+		divide, power, modulo, whereMaker, compare, logic, bits, cast, question,
 	}
 }
 
@@ -184,6 +185,14 @@ func logic(g *generator) {
 		return
 	}
 	g.add([]ir.Op{op.And{}, op.Or{}, op.Xor{}}[g.rand.IntN(3)], span{0, 1}, x, g.partner(x))
+}
+
+func bits(g *generator) {
+	if x := g.pick(func(v *ir.Value) bool { return v.Type.DType == ir.I64 }); x != nil {
+		y := g.partner(x)
+		s := around(2 * max(g.span(x).size(), g.span(y).size(), 1))
+		g.add(op.Bits{Fn: []string{"and", "or", "xor"}[g.rand.IntN(3)]}, s, x, y)
+	}
 }
 
 func question(g *generator) {

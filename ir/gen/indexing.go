@@ -6,7 +6,7 @@ import (
 )
 
 func indexing() []maker {
-	return []maker{gather, scatterAdd, gatherElements, scatterElements, gatherND, scatterND, argMax}
+	return []maker{gather, scatterAdd, gatherElements, scatterElements, gatherND, scatterND, argMax, topK}
 }
 
 // rows picks data whose axis a has room for every index that content gives, so at least two entries.
@@ -98,6 +98,19 @@ func argMax(g *generator) {
 		o := op.ArgMax{Axis: a, KeepDims: g.rand.IntN(2) == 0, Last: g.rand.IntN(2) == 0, Min: g.rand.IntN(2) == 0}
 		g.add(o, span{0, float64(x.Type.Shape[a] - 1)}, x)
 	}
+}
+
+// topK takes the greatest elements; both results go on.
+func topK(g *generator) {
+	x := g.float(1)
+	if x == nil {
+		return
+	}
+	a := g.axis(x)
+	out := g.b.Multi(op.TopK{Axis: a, K: 1 + g.rand.Int64N(x.Type.Shape[a]), Smallest: g.rand.IntN(2) == 0}, x)
+	s := g.span(x)
+	g.keep(out[0], s)
+	g.keep(out[1], span{0, float64(x.Type.Shape[a] - 1)})
 }
 
 func reductions() []maker {

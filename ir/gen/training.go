@@ -7,7 +7,7 @@ import (
 	"aitk/ir/op"
 )
 
-func training() []maker { return []maker{dropout, again} }
+func training() []maker { return []maker{dropout, uniform, again} }
 
 func dropout(g *generator) {
 	x := g.float(0)
@@ -19,6 +19,15 @@ func dropout(g *generator) {
 	g.streams++
 	seed, step, micro := g.reserved("$seed", ir.I64), g.reserved("$step", ir.I64), g.reserved("$micro", ir.I64)
 	g.add(op.Dropout{Ratio: ratio, StreamID: g.streams}, join(s, span{0, 0}), x, seed, step, micro)
+}
+
+func uniform(g *generator) {
+	if g.NoRandom || g.rand.IntN(3) > 0 {
+		return
+	}
+	g.streams++
+	seed, step, micro := g.reserved("$seed", ir.I64), g.reserved("$step", ir.I64), g.reserved("$micro", ir.I64)
+	g.add(op.Uniform{DType: g.DType, Shape: ir.Shape{g.extent(), g.extent()}, StreamID: g.streams}, span{0, 1}, seed, step, micro)
 }
 
 // again repeats a node, for cse to find.

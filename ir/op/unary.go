@@ -53,6 +53,11 @@ type (
 		over0
 		transcendental
 	}
+	// Atan is the angle between -pi/2 and pi/2 whose tangent is x. The other inverse functions of angles are made from it.
+	Atan struct {
+		over0
+		transcendental
+	}
 	// Cos is the cosine of x in radians.
 	Cos struct {
 		over0
@@ -96,6 +101,7 @@ func (Sqrt) Infer(in []ir.Type) ([]ir.Type, error)       { return inferFloats(in
 func (Rsqrt) Infer(in []ir.Type) ([]ir.Type, error)      { return inferFloats(in) }
 func (Reciprocal) Infer(in []ir.Type) ([]ir.Type, error) { return inferFloats(in) }
 func (Sin) Infer(in []ir.Type) ([]ir.Type, error)        { return inferFloats(in) }
+func (Atan) Infer(in []ir.Type) ([]ir.Type, error)       { return inferFloats(in) }
 func (Cos) Infer(in []ir.Type) ([]ir.Type, error)        { return inferFloats(in) }
 
 // each applies f to floats or g to integers; g is nil where the op has no integers.
@@ -143,8 +149,9 @@ func (Rsqrt) Eval(in, out []ir.Tensor) {
 func (Reciprocal) Eval(in, out []ir.Tensor) {
 	each(in, out, func(x float64) float64 { return 1 / x }, nil)
 }
-func (Sin) Eval(in, out []ir.Tensor) { each(in, out, math.Sin, nil) }
-func (Cos) Eval(in, out []ir.Tensor) { each(in, out, math.Cos, nil) }
+func (Sin) Eval(in, out []ir.Tensor)  { each(in, out, math.Sin, nil) }
+func (Atan) Eval(in, out []ir.Tensor) { each(in, out, math.Atan, nil) }
+func (Cos) Eval(in, out []ir.Tensor)  { each(in, out, math.Cos, nil) }
 
 func (Neg) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value {
 	if !differentiable(n) {
@@ -185,6 +192,12 @@ func (Reciprocal) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value 
 
 func (Sin) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value {
 	return []*ir.Value{b.Add(Mul{}, dOut[0], b.Add(Cos{}, n.In[0]))}
+}
+
+func (Atan) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value {
+	x := n.In[0]
+	unit := b.Scalar(x.Type.DType, 1)
+	return []*ir.Value{b.Add(Div{}, dOut[0], b.Add(Add{}, b.Add(Mul{}, x, x), unit))}
 }
 
 func (Cos) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value {
@@ -230,4 +243,5 @@ func (o Sqrt) Samples() []ir.Sample       { return unarySamples(o, 0.5, 4, false
 func (o Rsqrt) Samples() []ir.Sample      { return unarySamples(o, 0.5, 4, false) }
 func (o Reciprocal) Samples() []ir.Sample { return unarySamples(o, 0.5, 2, false) }
 func (o Sin) Samples() []ir.Sample        { return unarySamples(o, -4, 4, false) }
+func (o Atan) Samples() []ir.Sample       { return unarySamples(o, -4, 4, false) }
 func (o Cos) Samples() []ir.Sample        { return unarySamples(o, -4, 4, false) }

@@ -7,7 +7,7 @@ import (
 
 // logicKernel serves the operations on booleans, which are bytes of 0 and 1.
 func logicKernel(b *builder) (runtime.Kernel, error) {
-	switch b.x.Op.(type) {
+	switch o := b.x.Op.(type) {
 	case op.Not:
 		x, z := view[uint8](b.in[0]), view[uint8](b.out[0])
 		return b.ranges(len(z), rangeElems, func(_ *worker, lo, hi int) error {
@@ -16,6 +16,8 @@ func logicKernel(b *builder) (runtime.Kernel, error) {
 			}
 			return nil
 		}), nil
+	case op.Bits:
+		return binary(b, nil, o.Function(b.inType(0).DType))
 	case op.And:
 		return logic(b, func(x, y uint8) uint8 { return x & y }), nil
 	case op.Or:

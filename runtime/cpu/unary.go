@@ -10,7 +10,7 @@ import (
 
 // unaryKernel serves the functions of one operand that keep its type.
 func unaryKernel(b *builder) (runtime.Kernel, error) {
-	switch b.x.Op.(type) {
+	switch o := b.x.Op.(type) {
 	case op.Neg:
 		return unaryNumber(b, negBlock[float32], negBlock[float64], negBlock[int64])
 	case op.Abs:
@@ -35,6 +35,11 @@ func unaryKernel(b *builder) (runtime.Kernel, error) {
 		return unaryFloat(b, nil, reciprocalBlock)
 	case op.Sin:
 		return unaryFloat(b, nil, mapped(math.Sin))
+	case op.Atan:
+		return unaryFloat(b, nil, mapped(math.Atan))
+	case op.RoundFloat:
+		f := o.Narrow()
+		return unaryFloat(b, nil, mapped(func(x float64) float64 { return f.Round(x, o.Saturate, o.Mode) }))
 	case op.Cos:
 		return unaryFloat(b, nil, mapped(math.Cos))
 	}
