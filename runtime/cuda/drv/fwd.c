@@ -1,3 +1,5 @@
+//go:build cuda && linux
+
 // Slots of the driver functions, and cuInit, which fills them.
 #include "fwd.h"
 

@@ -1,3 +1,5 @@
+//go:build cuda && linux
+
 /* Trampolines as in fwd_amd64.S. Written from the manual, never run: no such machine was at hand. */
 #define X(name)                                    \
 	.globl name;                               \
