@@ -54,6 +54,9 @@ func (b *builder) build() (*plan.Plan, error) {
 		b.c.printStats(b.ctx)
 		return nil, nil
 	}
+	if err := b.checkData(); err != nil {
+		return nil, err
+	}
 	p, err := b.c.compileMemory(b.ctx, b.profile)
 	b.c.printStats(b.ctx)
 	if p == nil {
@@ -173,6 +176,19 @@ func passNames(list []passes.Pass) []string {
 		names = append(names, p.Name)
 	}
 	return names
+}
+
+// checkData holds the data against the inputs of the programs, before time is spent on a plan.
+func (b *builder) checkData() error {
+	if b.source == nil {
+		return nil
+	}
+	var ports []data.Port
+	for _, v := range b.ctx.Programs[0].Inputs {
+		ports = append(ports, data.Port{Name: v.Name, Type: v.Type})
+	}
+	_, err := b.source.Bind(ports, data.Labels{})
+	return err
 }
 
 // trainingPasses are those that a forward program does without.

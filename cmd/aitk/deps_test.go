@@ -43,8 +43,8 @@ const lattice = `
 	internal/ptx < internal/fakecuda
 	internal/ptx, internal/fakecuda, runtime/cuda/drv < runtime/cuda
 
-	importer, importer/onnxgo, passes, runtime/train, runtime/cpu, runtime/cuda, runtime/null < cmd/aitk, internal/e2e
-	runtime/ref, runtime/gorgonia, runtime/devicetest, ir/gen, ir/plan/check < cmd/aitk, internal/e2e
+	importer, importer/onnxgo, passes, runtime/train, runtime/cpu, runtime/cuda, runtime/null < cmd/aitk, internal/e2e, internal/conformance
+	runtime/ref, runtime/gorgonia, runtime/devicetest, ir/gen, ir/plan/check < cmd/aitk, internal/e2e, internal/conformance
 	cmd/aitk/config < cmd/aitk
 `
 
@@ -61,7 +61,7 @@ const testLattice = `
 
 // foreign is who may import which module, by the beginning of its packages' paths; all may import the standard library.
 var foreign = map[string][]string{
-	"google.golang.org/protobuf/":     {"importer/onnxpb", "importer", "ir/plan/planpb", "ir/plan"},
+	"google.golang.org/protobuf/":     {"importer/onnxpb", "importer", "internal/conformance", "ir/plan/planpb", "ir/plan"},
 	"gorgonia.org/":                   {"runtime/gorgonia"},
 	"golang.org/x/sys/":               {"runtime", "runtime/cpu", "internal/e2e"},
 	"golang.org/x/term":               {"cmd/aitk"},

@@ -101,7 +101,7 @@ func (b *builder) bindBatch(bound *binding, symbolic bool, in importer.ValueInfo
 			return err
 		}
 	case !known && b.source != nil && b.source.Layout() == data.Samples:
-		n = min(defaultBatch, b.source.Samples())
+		n = min(defaultBatch, b.usableSamples())
 		if err := bound.bind(dim, n, "the default batch"); err != nil {
 			return err
 		}
@@ -109,6 +109,15 @@ func (b *builder) bindBatch(bound *binding, symbolic bool, in importer.ValueInfo
 	}
 	b.batch = bound.sizes[dim]
 	return nil
+}
+
+// usableSamples are those that a batch may come from: what is held out is not trained on.
+func (b *builder) usableSamples() int64 {
+	all := b.source.Samples()
+	if b.forward || b.c.evalData != "" {
+		return all
+	}
+	return data.NewOrder(all, b.c.split(), 0).Train()
 }
 
 // targetType is the type of the target in one batch; Invalid where the data has none.

@@ -84,3 +84,11 @@ func (s *settings) has(flag string) bool {
 	}
 	return false
 }
+
+// split is the share of the samples that is held out where there is no --eval-data.
+func (s *settings) split() float64 {
+	if s.evalSplitGiven {
+		return s.evalSplit
+	}
+	return 0.2
+}

@@ -185,9 +185,8 @@ func (c *call) trainOptions(p *plan.Plan, src *data.Source) (train.Options, []ch
 			return o, nil, err
 		}
 	} else if src.Layout() == data.Samples {
-		if o.EvalSplit = c.evalSplit; !c.evalSplitGiven {
-			o.EvalSplit = 0.2
-			choose("eval-split", "0.2", "held out of the training data; --eval-split 0 trains on all of it")
+		if o.EvalSplit = c.split(); !c.evalSplitGiven {
+			choose("eval-split", strconv.FormatFloat(o.EvalSplit, 'g', -1, 64), "held out of the training data; --eval-split 0 trains on all of it")
 		}
 	} else if c.evalSplitGiven && c.evalSplit > 0 {
 		o.EvalSplit = c.evalSplit // for Run to refuse
