@@ -211,10 +211,10 @@ func (x *trainer) compile(t testing.TB, o passes.MemoryOptions) *plan.Plan {
 
 // outcome is what a training left: losses, first gradients, parameters.
 type outcome struct {
-	losses []float64
-	grads  map[string][]byte
-	final  map[string][]byte
-	high   int64 // measured device high-water mark
+	losses         []float64
+	grads          map[string][]byte
+	final          map[string][]byte
+	high, hostHigh int64 // measured high-water marks of device and host arena
 }
 
 // memory is a storage with the first content of all parameters.
@@ -270,7 +270,7 @@ func (x *trainer) train(t testing.TB, p *plan.Plan, steps int, opt cpu.Options) 
 			out.final[q.Name] = append([]byte{}, mem.Get(int32(i))...)
 		}
 	}
-	out.high = exe.HighWaterBytes(ir.Device)
+	out.high, out.hostHigh = exe.HighWaterBytes(ir.Device), exe.HighWaterBytes(ir.Pinned)
 	return out
 }
 
