@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -130,7 +131,7 @@ func (c *call) args(lo, hi int) {
 func (c *call) constant(k int, what string) ir.Tensor {
 	x := c.arg(k)
 	if x.known == nil {
-		c.unsupported("%s (operand %d, %q) is computed from the model's data; only what follows from constants and shapes is supported", what, k, c.n.Input[k])
+		c.unsupported("%w", &DataError{What: fmt.Sprintf("%s (operand %d, %q)", what, k, c.n.Input[k]), Inputs: c.src.inputsBehind(c.n.Input[k])})
 	}
 	t := *x.known
 	t.Type = x.typ

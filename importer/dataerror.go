@@ -1,0 +1,38 @@
+package importer
+
+import "fmt"
+
+// DataError says that a shape, an axis or another attribute of the graph is computed from the model's inputs, so that it is not known before the model
+// runs. With these inputs bound to constants (Options.Inputs) it is.
+type DataError struct {
+	What   string   // `shape (operand 1, "s")`
+	Inputs []string // of the graph, on which it depends; empty where it depends on weights alone
+}
+
+func (e *DataError) Error() string {
+	s := e.What + " is computed from the model's data; only what follows from constants and shapes is supported"
+	if len(e.Inputs) > 0 {
+		s += fmt.Sprintf("; it depends on %q", e.Inputs)
+	}
+	return s
+}
+
+// inputsBehind lists the graph inputs that a tensor is computed from.
+func (s *source) inputsBehind(name string) []string {
+	need := s.needed([]string{name})
+	reads := map[string]bool{name: true}
+	for i, ok := range need {
+		if ok {
+			for _, in := range s.graph.Node[i].Input {
+				reads[in] = true
+			}
+		}
+	}
+	var out []string
+	for _, in := range s.inputs {
+		if reads[in.GetName()] {
+			out = append(out, in.GetName())
+		}
+	}
+	return out
+}
