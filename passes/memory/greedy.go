@@ -15,12 +15,15 @@ type greedy struct {
 	weight  []int64 // prefix sums of the price of a byte, by stage
 	cands   []int32 // values that may be taken off, by Def
 	cache   []cached
-	fresh   int // steps since the prices were worked out
+	fresh   int     // steps since the prices were worked out
+	steps   int64   // so far
+	noise   *random // if set, scores are raised by up to a quarter at random
 }
 
 // greedyOptions says which means the greedy has.
 type greedyOptions struct {
 	reruns, swaps bool
+	anyTime       bool  // waiting for copies is no matter
 	lanePrice     int64 // of a picosecond on a lane, of 1024: lanes are free until they are busy, and then what they carried should have been worth it
 }
 
@@ -98,6 +101,7 @@ func (g *greedy) reduceUntil(budget, enough int64, steps int) bool {
 
 // step takes one value off the device at the stage of the peak.
 func (g *greedy) step() bool {
+	g.steps++
 	p := g.s.tree.argmax()
 	peak := g.s.tree.peak()
 	for {
@@ -187,7 +191,11 @@ func (g *greedy) cheapestRerun(v, p, last int32, where gap) (best plan) {
 		if !s.closure(&pl, t, x.Def, g.budget) {
 			return
 		}
-		if score := ratio(pl.picos, x.Bytes*max(1, g.weight[t]-g.weight[where.from+1])); score < c.score {
+		score := ratio(pl.picos, x.Bytes*max(1, g.weight[t]-g.weight[where.from+1]))
+		if g.noise != nil {
+			score += score / 1024 * uint64(g.noise.below(256))
+		}
+		if score < c.score {
 			c.score, c.by, best = score, byRerun, pl
 		}
 	}

@@ -23,7 +23,7 @@ func (s *state) present(v, p int32) *away {
 func (g *greedy) estimateSwap(v, p int32, where gap) {
 	s := g.s
 	c := &g.cache[v]
-	out, in := s.m.copyPicos(v)
+	out, in := s.m.outPicos[v], s.m.inPicos[v]
 	bytes := s.m.p.Values[v].Bytes
 	better := func(by means, cost, from, to int64) {
 		if score := ratio(cost, bytes*max(1, to-from)); score < c.score {
@@ -56,7 +56,7 @@ func (g *greedy) estimateSwap(v, p int32, where gap) {
 		from, to = 0, g.weight[a.use]+g.weight[n]-g.weight[a.after+1]
 	}
 	better(byWaiting, out+in, from, to)
-	if c.busy {
+	if c.busy || g.options.anyTime {
 		return
 	}
 	free := sort.Search(n, func(t int) bool { return begin[t] >= begin[a.after+1]+out })
@@ -83,7 +83,7 @@ func (s *state) needsOut(a *away) bool {
 func (g *greedy) swap(v, p int32, limit int64, expected uint64) bool {
 	s := g.s
 	c := &g.cache[v]
-	before := s.stepPicos()
+	before := g.stepPicos()
 	a := s.present(v, p)
 	fresh := a == nil
 	if fresh {
@@ -92,31 +92,40 @@ func (g *greedy) swap(v, p int32, limit int64, expected uint64) bool {
 			return false
 		}
 	}
-	freeBy, backAt := a.freeBy, a.backAt
+	freeBy, backAt, free, back := a.freeBy, a.backAt, a.free, a.before
 	if c.by != bySwap {
 		a.hurry(p)
 	}
-	if fresh {
-		s.takeAway(a)
+	if g.options.anyTime && !a.idle { // nothing is on the lanes' account: gone at once, back at the last moment
+		a.freeBy, a.backAt = a.after+1, a.use
+		free, back = a.freeBy, a.backAt
 	}
-	s.place()
+	if fresh {
+		a.free, a.before = free, back
+		s.takeAway(a)
+	} else {
+		free, back = s.reposition(a, free, back)
+	}
+	g.place()
 	fits := s.isAway(v, p) && s.tree.at(p) < limit && s.tree.peak() <= limit && s.hostFits()
 	score := noRatio
 	if fits {
-		out, in := s.m.copyPicos(v)
+		out, in := s.m.outPicos[v], s.m.inPicos[v]
 		stages := max(1, g.weight[min(c.gap.to, s.m.n)]-g.weight[c.gap.from+1])
 		if !fresh {
 			stages = max(1, g.weight[p+1]-g.weight[p])
 		}
-		score = ratio(max(s.stepPicos()-before, 0)+(out+in)/1024*g.options.lanePrice+1, s.m.p.Values[v].Bytes*stages)
-		if expected == noRatio || score/2 <= expected {
+		score = ratio(max(g.stepPicos()-before, 0)+(out+in)/1024*g.options.lanePrice+1, s.m.p.Values[v].Bytes*stages)
+		if expected == noRatio || score/2 <= expected || g.options.anyTime {
 			return true
 		}
 	}
 	if a.freeBy, a.backAt = freeBy, backAt; fresh {
 		s.bringBack(a)
+	} else {
+		s.reposition(a, free, back)
 	}
-	s.place()
+	g.place()
 	if !fits && c.by == bySwap && !c.busy {
 		c.busy = true
 		g.evaluate(v, p)
@@ -124,6 +133,21 @@ func (g *greedy) swap(v, p int32, limit int64, expected uint64) bool {
 	}
 	c.score, c.measured = score, fits
 	return false
+}
+
+// place puts the copies on the lanes, if time matters.
+func (g *greedy) place() {
+	if !g.options.anyTime {
+		g.s.place()
+	}
+}
+
+// stepPicos is the time of the step, if that matters.
+func (g *greedy) stepPicos() int64 {
+	if g.options.anyTime {
+		return 0
+	}
+	return g.s.stepPicos()
 }
 
 // hurry sets the limits of a so that it is away at stage p.

@@ -7,17 +7,21 @@ import "slices"
 // are those of a step without waiting; waiting only gives the lanes more time. Copies count at the duplex rate throughout, so that the clock here is never ahead of
 // the simulator's.
 
-// copyPicos is the time of a copy of v out and in.
-func (m *model) copyPicos(v int32) (out, in int64) {
+// copyTimes works out the time of a copy of each value out and in.
+func (m *model) copyTimes() {
 	l := m.p.Lanes
-	slow := func(perSec int64) int64 {
-		picos := l.LatencyPicos + transferPicos(m.p.Values[v].Bytes, perSec)
+	m.outPicos, m.inPicos = make([]int64, len(m.p.Values)), make([]int64, len(m.p.Values))
+	slow := func(bytes, perSec int64) int64 {
+		picos := l.LatencyPicos + transferPicos(bytes, perSec)
 		if d := l.DuplexPermille; d > 0 && d < 1000 {
 			picos = (picos*1000 + d - 1) / d
 		}
 		return picos
 	}
-	return slow(l.D2HBytesPerSec), slow(l.H2DBytesPerSec)
+	for v := range m.p.Values {
+		m.outPicos[v] = slow(m.p.Values[v].Bytes, l.D2HBytesPerSec)
+		m.inPicos[v] = slow(m.p.Values[v].Bytes, l.H2DBytesPerSec)
+	}
 }
 
 // begins brings the stages' times up to date.
@@ -48,8 +52,7 @@ func (s *state) place() {
 	for _, a := range w.out {
 		free := a.after + 1
 		if s.writes(a) {
-			out, _ := s.m.copyPicos(a.value)
-			lane = max(lane, begin[a.after+1]) + out
+			lane = max(lane, begin[a.after+1]) + s.m.outPicos[a.value]
 			for t < n && begin[t] < lane {
 				t++
 			}
@@ -61,8 +64,7 @@ func (s *state) place() {
 	t = n
 	for i := len(w.in) - 1; i >= 0; i-- {
 		a := w.in[i]
-		_, in := s.m.copyPicos(a.value)
-		lane = min(lane, begin[a.use]) - in
+		lane = min(lane, begin[a.use]) - s.m.inPicos[a.value]
 		for t > 0 && begin[t] > lane {
 			t--
 		}
@@ -72,12 +74,19 @@ func (s *state) place() {
 			before = max(before, a.after+1)
 			free = min(free, before)
 		}
-		if free != a.free || before != a.before {
-			s.awayBytes(a, 1)
-			a.free, a.before = free, before
-			s.awayBytes(a, -1)
-		}
+		s.reposition(a, free, before)
 	}
+}
+
+// reposition moves the stages between which swap a is away and returns what they were.
+func (s *state) reposition(a *away, free, before int32) (wasFree, wasBefore int32) {
+	wasFree, wasBefore = a.free, a.before
+	if free != a.free || before != a.before {
+		s.awayBytes(a, 1)
+		a.free, a.before = free, before
+		s.awayBytes(a, -1)
+	}
+	return wasFree, wasBefore
 }
 
 // stepPicos is the time of the plan: all runs, and what compute waits for copies.
@@ -86,12 +95,15 @@ func (s *state) stepPicos() int64 {
 		return s.picos
 	}
 	w := s.w
+	if w.known && !w.stale {
+		return w.picos
+	}
 	begin := s.begins()
-	w.outs = sorted(append(w.outs[:0], w.out...), func(a, b *away) bool {
+	w.outs = sorted(w.outs, func(a, b *away) bool {
 		return a.after < b.after || a.after == b.after && (a.free < b.free || a.free == b.free && a.value < b.value)
 	})
-	w.frees = sorted(append(w.frees[:0], w.outs...), func(a, b *away) bool { return a.free < b.free })
-	w.ins = sorted(append(w.ins[:0], w.in...), func(a, b *away) bool {
+	w.frees = sorted(w.frees, func(a, b *away) bool { return a.free < b.free })
+	w.ins = sorted(w.ins, func(a, b *away) bool {
 		return a.before < b.before || a.before == b.before && (a.use < b.use || a.use == b.use && a.value < b.value)
 	})
 	outs, frees, ins, uses := w.outs, w.frees, w.ins, w.in
@@ -116,8 +128,7 @@ func (s *state) stepPicos() int64 {
 		for ; len(outs) > 0 && outs[0].after+1 == at; outs = outs[1:] {
 			outs[0].outEnd = 0
 			if s.writes(outs[0]) {
-				out, _ := s.m.copyPicos(outs[0].value)
-				laneOut = max(laneOut, clock) + out
+				laneOut = max(laneOut, clock) + s.m.outPicos[outs[0].value]
 				outs[0].outEnd = laneOut
 			}
 		}
@@ -125,8 +136,7 @@ func (s *state) stepPicos() int64 {
 			clock = max(clock, frees[0].outEnd)
 		}
 		for ; len(ins) > 0 && ins[0].before == at; ins = ins[1:] {
-			_, in := s.m.copyPicos(ins[0].value)
-			laneIn = max(laneIn, clock) + in
+			laneIn = max(laneIn, clock) + s.m.inPicos[ins[0].value]
 			ins[0].inEnd = laneIn
 		}
 		for ; len(uses) > 0 && uses[0].use == at; uses = uses[1:] {
@@ -134,15 +144,21 @@ func (s *state) stepPicos() int64 {
 		}
 	}
 	clock += begin[s.m.n] - begin[at]
-	return max(clock, laneOut, laneIn)
+	w.picos, w.known = max(clock, laneOut, laneIn), true
+	return w.picos
 }
 
 // sorted sorts a list that is nearly sorted already.
 func sorted(list []*away, less func(a, b *away) bool) []*away {
+	shifts := 0
 	for i := 1; i < len(list); i++ {
 		a := list[i]
 		k := i
-		if k > 16 && less(a, list[k-16]) { // far from its place
+		for ; k > 0 && less(a, list[k-1]); k-- {
+			list[k] = list[k-1]
+		}
+		list[k] = a
+		if shifts += i - k; shifts > 64*len(list) { // not that nearly
 			slices.SortFunc(list, func(a, b *away) int {
 				switch {
 				case less(a, b):
@@ -154,10 +170,6 @@ func sorted(list []*away, less func(a, b *away) bool) []*away {
 			})
 			return list
 		}
-		for ; k > 0 && less(a, list[k-1]); k-- {
-			list[k] = list[k-1]
-		}
-		list[k] = a
 	}
 	return list
 }

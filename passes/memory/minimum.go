@@ -59,13 +59,13 @@ func (m *model) leastPeak(floor, enough int64) leastPeak {
 // leastOptions lists the means with which the greedy goes straight down.
 func (m *model) leastOptions() (list []greedyOptions) {
 	if m.p.Lanes != nil {
-		list = append(list, greedyOptions{swaps: true})
+		list = append(list, greedyOptions{swaps: true, anyTime: true})
 	}
 	if m.p.Recompute {
 		list = append(list, greedyOptions{reruns: true})
 	}
 	if len(list) == 2 {
-		list = append(list, greedyOptions{swaps: true, reruns: true})
+		list = append(list, greedyOptions{swaps: true, reruns: true, anyTime: true})
 	}
 	return list
 }

@@ -14,6 +14,8 @@ type model struct {
 	heir    []int32   // by value: persistent value whose place it takes, or -1
 	last    []int32   // by op: last legal stage of a rerun; -1: none
 	sum     int64     // picoseconds of all ops
+
+	outPicos, inPicos []int64 // by value: of its copies; nil without lanes
 }
 
 func newModel(p *Problem) *model {
@@ -50,6 +52,9 @@ func newModel(p *Problem) *model {
 		if m.last[j] <= j {
 			m.last[j] = -1
 		}
+	}
+	if p.Lanes != nil {
+		m.copyTimes()
 	}
 	return m
 }

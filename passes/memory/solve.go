@@ -97,6 +97,9 @@ func (m *model) improve(feasible snapshot, o Options) snapshot {
 	moves := o.Moves
 	if moves == 0 {
 		moves = min(120000, 200000000/int64(m.n))
+		if m.p.Lanes != nil { // each asks the clock
+			moves = min(50000, 30000000/int64(m.n))
+		}
 	}
 	x := newSearch(newState(m), budget, o.Seed)
 	for _, means := range m.seedOptions() {
@@ -111,7 +114,13 @@ func (m *model) improve(feasible snapshot, o Options) snapshot {
 	s.dropIdle(budget)
 	x.offer(s)
 	x.load(x.best)
-	x.anneal(moves)
+	x.anneal(moves * 3 / 8)
+	x.load(newState(m).snap()) // from nothing: the way down may lie elsewhere
+	x.anneal(moves / 4)
+	x.rebuild(moves / 64)
+	x.load(x.best)
+	x.anneal(moves * 3 / 8)
+	x.rebuild(moves / 64)
 	last := newState(m)
 	last.restore(x.best)
 	last.dropIdle(budget)

@@ -25,6 +25,9 @@ type state struct {
 	count int    // reruns
 	w     *swaps // nil without lanes
 
+	logging bool    // keep a journal
+	journal []int64 // reruns that came (event) and went (its complement)
+
 	held    bool    // stages are not walked again until settle
 	touched []int32 // stages to walk again
 	dirty   []bool  // by stage: in touched
@@ -149,6 +152,9 @@ func (s *state) add(t, j int32) {
 	s.extra[t] = slices.Insert(s.extra[t], i, j)
 	s.picos += s.m.p.Ops[j].Picos
 	s.count++
+	if s.logging {
+		s.journal = append(s.journal, event(t, j))
+	}
 	s.changed(j)
 }
 
@@ -181,6 +187,9 @@ func (s *state) remove(t, j int32) {
 	s.extra[t] = slices.Delete(s.extra[t], i, i+1)
 	s.picos -= s.m.p.Ops[j].Picos
 	s.count--
+	if s.logging {
+		s.journal = append(s.journal, ^event(t, j))
+	}
 	s.changed(j)
 }
 

@@ -28,7 +28,11 @@ type swaps struct {
 	begin     []int64  // by stage: when it begins if nothing waits; n+1 entries
 	stale     bool     // begin is out of date
 
-	outs, frees, ins []*away // scratch of the clock
+	// Of the clock: the swaps in the orders in which copies out are issued, bytes are freed and copies in are issued, which are nearly right
+	// from one time to the next, and its last result, while that is known to hold.
+	outs, frees, ins []*away
+	picos            int64
+	known            bool
 }
 
 func newSwaps(m *model) *swaps {
@@ -114,6 +118,7 @@ func (s *state) takeAway(a *away) {
 	if !a.idle {
 		w.out = insertSorted(w.out, a, byAfter)
 		w.in = insertSorted(w.in, a, byUse)
+		w.outs, w.frees, w.ins = append(w.outs, a), append(w.frees, a), append(w.ins, a)
 	}
 	s.hostBytes(a.value, 1)
 	s.awayBytes(a, -1)
@@ -127,6 +132,7 @@ func (s *state) bringBack(a *away) {
 	if !a.idle {
 		w.out = drop(w.out, a)
 		w.in = drop(w.in, a)
+		w.outs, w.frees, w.ins = drop(w.outs, a), drop(w.frees, a), drop(w.ins, a)
 	}
 	s.hostBytes(a.value, 1)
 	s.awayBytes(a, 1)
@@ -152,6 +158,7 @@ func drop(list []*away, a *away) []*away {
 
 // awayBytes adds sign times the bytes of swap a to the stages in which it is away.
 func (s *state) awayBytes(a *away, sign int64) {
+	s.w.known = false
 	bytes := sign * s.m.p.Values[a.value].Bytes
 	if a.wraps {
 		s.tree.add(0, a.before, bytes)
@@ -260,7 +267,7 @@ func (s *state) reuse(j int32) {
 			if use := s.nextUse(u, a.before, -1); use != a.use && use >= 0 {
 				s.hostBytes(u, -1)
 				s.w.in = drop(s.w.in, a)
-				a.use = use
+				a.use, s.w.known = use, false
 				s.w.in = insertSorted(s.w.in, a, byUse)
 				s.hostBytes(u, 1)
 			}
