@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"aitk/importer"
 	"aitk/internal/safetensors"
@@ -57,8 +58,10 @@ func (b *builder) build() (*plan.Plan, error) {
 	if err := b.checkData(); err != nil {
 		return nil, err
 	}
+	begin := time.Now()
 	p, err := b.c.compileMemory(b.ctx, b.profile)
 	b.c.printStats(b.ctx)
+	b.c.detail("planned in %.3f s for %s", time.Since(begin).Seconds(), b.profile.Name)
 	if p == nil {
 		return nil, err
 	}
@@ -88,6 +91,7 @@ func (b *builder) importModel() (*ir.Graph, error) {
 		return nil, err
 	}
 	b.dims = m.Dims
+	c.detail("%s: %d nodes, %d in the graph, %d folded, %d literals of %s", b.path, m.Nodes, m.Stats.Nodes, m.Stats.Folded, m.Stats.Literals, plan.FormatBytes(m.Stats.LiteralBytes))
 	if c.weights != "" {
 		if err := c.replaceWeights(m.Graph); err != nil {
 			return nil, err
@@ -263,7 +267,12 @@ func (c *call) compileMemory(ctx *passes.Context, profile *cost.Profile) (*plan.
 	case sizePercent, sizeAuto:
 		return nil, usagef("--host-budget: want a size in bytes or none")
 	case sizeNotGiven:
-		m.Swap = m.Swap && !profile.HostAddressable // moving bytes within one memory frees none
+		if profile.HostAddressable { // moving bytes within one memory frees none
+			m.Swap = false
+			if c.swap == "auto" {
+				c.note("--swap auto: nothing is swapped on %s without --host-budget, since both arenas are the same memory", profile.Name)
+			}
+		}
 	}
 	if c.recompute == "all" { // the peak-minimiser's plan, which is what a budget of its own arena gives
 		least := m

@@ -18,12 +18,15 @@ import (
 // What is absent on purpose: importer, passes and runtime never import one another; ir knows no op by name; the plan checker imports nothing of
 // the passes that it judges; the solvers (passes/memory, passes/pack) know neither graph nor plan.
 const lattice = `
-	ir < ir/op
+	ir < internal/quant
+	ir, internal/quant < ir/op
 	ir/op < ir/gen
 	ir, ir/plan/planpb < ir/plan
 	ir/plan < ir/plan/check
 
-	ir < internal/safetensors, internal/weights
+	ir < internal/safetensors
+	ir, internal/quant < internal/weights
+	ir, internal/safetensors < internal/adapter
 	ir, ir/op, importer/onnxpb, internal/safetensors, internal/weights < importer
 	importer < importer/onnxgo
 
@@ -43,6 +46,8 @@ const lattice = `
 	internal/ptx < internal/fakecuda
 	internal/ptx, internal/fakecuda, runtime/cuda/drv < runtime/cuda
 
+	passes, passes/cost < passes/estimate
+	internal/adapter, passes/estimate < cmd/aitk, internal/e2e
 	importer, importer/onnxgo, passes, runtime/train, runtime/cpu, runtime/cuda, runtime/null < cmd/aitk, internal/e2e, internal/conformance
 	runtime/ref, runtime/gorgonia, runtime/devicetest, ir/gen, ir/plan/check < cmd/aitk, internal/e2e, internal/conformance
 	cmd/aitk/config < cmd/aitk
@@ -53,7 +58,7 @@ const testLattice = `
 	ir/op < ir
 	runtime/ref < ir/op, ir/gen, importer, passes
 	ir/plan/check, ir/op, ir/gen < ir/plan, ir/plan/check
-	internal/safetensors, internal/weights, ir/gen < importer, passes
+	internal/safetensors, internal/weights, ir/gen < importer, passes, internal/quant
 	ir/gen, runtime/null, runtime/cpu, runtime/ref < runtime, runtime/train
 	runtime/devicetest, runtime/ref, ir/gen < runtime/cpu, runtime/cuda, runtime/null
 	importer, internal/weights, runtime/ref, ir/gen < runtime/gorgonia

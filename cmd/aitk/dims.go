@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"aitk/importer"
@@ -41,10 +42,13 @@ func (b *builder) bindDims(m *importer.Model) (*binding, error) {
 	for _, d := range m.Dims {
 		symbolic[d.Name] = true
 	}
-	if b.source != nil && len(m.Inputs) > 0 {
-		b.source.NameInput(m.Inputs[0].Name)
+	fed := slices.DeleteFunc(slices.Clone(m.Inputs), func(in importer.ValueInfo) bool {
+		return slices.ContainsFunc(c.inputs, func(f namedFile) bool { return f.name == in.Name })
+	})
+	if b.source != nil && len(fed) > 0 {
+		b.source.NameInput(fed[0].Name)
 	}
-	for i, in := range m.Inputs {
+	for i, in := range fed {
 		if err := b.bindInput(bound, symbolic, in, i == 0); err != nil {
 			return nil, err
 		}
@@ -95,17 +99,17 @@ func (b *builder) bindBatch(bound *binding, symbolic bool, in importer.ValueInfo
 		b.batch = n
 		return nil
 	}
-	switch n, known := bound.sizes[dim]; {
+	switch _, known := bound.sizes[dim]; {
 	case c.batch > 0:
 		if err := bound.bind(dim, c.batch, "--batch"); err != nil {
 			return err
 		}
 	case !known && b.source != nil && b.source.Layout() == data.Samples:
-		n = min(defaultBatch, b.usableSamples())
-		if err := bound.bind(dim, n, "the default batch"); err != nil {
+		usual := min(defaultBatch, b.usableSamples())
+		if err := bound.bind(dim, usual, "the default batch"); err != nil {
 			return err
 		}
-		b.choose("batch", strconv.FormatInt(n, 10), fmt.Sprintf("binds dimension %q", dim))
+		b.choose("batch", strconv.FormatInt(usual, 10), fmt.Sprintf("binds dimension %q", dim))
 	}
 	b.batch = bound.sizes[dim]
 	return nil

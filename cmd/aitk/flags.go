@@ -129,8 +129,8 @@ func runOptions() []option {
 		{"keep", "N", "checkpoints to keep (default 3)", running, false, false, whole("keep", 1, func(s *settings) *int64 { return &s.keep })},
 		{"resume", "DIR|latest", "go on from a checkpoint, or judge and export it; latest: the newest of --checkpoint", running + " eval export", false, false, text(func(s *settings) *string { return &s.resume })},
 		{"quiet", "", "no progress, no plan, no choices: results and failures only", fromData, false, false, on(func(s *settings) *bool { return &s.quiet })},
-		{"v", "", "more progress", fromData, false, false, func(s *settings, _ string) error { s.verbosity = max(s.verbosity, 1); return nil }},
-		{"vv", "", "most progress", fromData, false, false, func(s *settings, _ string) error { s.verbosity = 2; return nil }},
+		{"v", "", "say what was imported and how long planning took", fromData, false, false, func(s *settings, _ string) error { s.verbosity = max(s.verbosity, 1); return nil }},
+		{"vv", "", "and what each pass counted", fromData, false, false, func(s *settings, _ string) error { s.verbosity = 2; return nil }},
 	}
 }
 

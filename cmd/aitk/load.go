@@ -96,10 +96,9 @@ func (c *call) progress() *metrics.Progress {
 // metricsFile is where metrics go. A new file is written as the run goes, so that it can be watched and a killed run leaves its lines. Where a
 // file of that name exists, the lines go beside it and take its place once the run is through.
 type metricsFile struct {
-	w       io.Writer
-	f       *os.File
-	path    string // to rename to; empty: written in place
-	discard func() error
+	w    io.Writer
+	f    *os.File
+	path string // to rename to; empty: written in place
 }
 
 func (c *call) openMetrics() (*metricsFile, error) {

@@ -163,7 +163,7 @@ func pickPasses(names []string) ([]passes.Pass, error) {
 
 // printStats says what each pass did, where that was asked for.
 func (c *call) printStats(ctx *passes.Context) {
-	if !c.stats && !c.passes.TimePasses {
+	if !c.stats && !c.passes.TimePasses && c.verbosity < 2 {
 		return
 	}
 	for _, s := range ctx.Stats {
@@ -171,7 +171,7 @@ func (c *call) printStats(ctx *passes.Context) {
 		if c.passes.TimePasses {
 			line += fmt.Sprintf(" %.3f ms", s.Seconds*1e3)
 		}
-		if c.stats {
+		if c.stats || c.verbosity > 1 {
 			line += fmt.Sprintf(" %d -> %d nodes, %d -> %d bytes", s.NodesBefore, s.NodesAfter, s.BytesBefore, s.BytesAfter)
 			for _, n := range s.Counts {
 				line += fmt.Sprintf(", %s %d", n.What, n.N)

@@ -103,6 +103,13 @@ func (c *call) note(format string, args ...any) {
 	}
 }
 
+// detail is talk for -v.
+func (c *call) detail(format string, args ...any) {
+	if c.verbosity > 0 {
+		fmt.Fprintf(c.stderr, format+"\n", args...)
+	}
+}
+
 // planMagic begins every plan file.
 const planMagic = "aitkplan"
 

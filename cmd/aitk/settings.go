@@ -32,20 +32,19 @@ type settings struct {
 	out                string
 
 	// The run.
-	data, evalData   string
-	steps, epochs    int64
-	threads          int64
-	metrics, save    string
-	evalSplit        float64
-	evalSplitGiven   bool
-	evalEvery        int64
-	metric           string
-	checkpoint       string
-	every, keep      int64
-	resume           string
-	quiet            bool
-	verbosity        int
-	performanceEvery int64
+	data, evalData string
+	steps, epochs  int64
+	threads        int64
+	metrics, save  string
+	evalSplit      float64
+	evalSplitGiven bool
+	evalEvery      int64
+	metric         string
+	checkpoint     string
+	every, keep    int64
+	resume         string
+	quiet          bool
+	verbosity      int
 
 	// Passes on text.
 	passNames []string
