@@ -49,7 +49,7 @@ func modelOptions() []option {
 		{"schedule", "NAME[:k=v,...]", "of the learning rate: constant linear cosine[:warmup=,steps=,min=] (default constant)", planning, false, true, text(func(s *settings) *string { return &s.schedule })},
 		{"clip-norm", "F", "scale gradients so that their global norm is at most F (default no clipping)", planning + " opt", false, true, pass("clip-norm")},
 		{"accumulate", "N", "microbatches of one optimizer step (default 1)", planning + " opt", false, true, pass("accumulate")},
-		{"seed", "N", "of everything random: shuffling, split, dropout (default 0)", planning, false, true, whole("seed", math.MinInt64, func(s *settings) *int64 { return &s.seed })},
+		{"seed", "N", "of everything random: the order of samples, dropout (default 0)", planning, false, true, whole("seed", math.MinInt64, func(s *settings) *int64 { return &s.seed })},
 		{"train", "GLOB", "parameters to train, by name; the last match of --train and --freeze wins (default the model's weights)", planning, true, true, choose(true)},
 		{"freeze", "GLOB", "parameters to leave as they are", planning, true, true, choose(false)},
 		{"no-decay", "GLOB", "parameters without weight decay", planning + " opt", true, true, pass("no-decay")},

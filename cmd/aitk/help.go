@@ -43,6 +43,9 @@ func help(w io.Writer, args []string) error {
 			first = false
 		}
 		name := "--" + o.name
+		if len(o.name) <= 2 {
+			name = "-" + o.name
+		}
 		switch {
 		case strings.HasPrefix(o.value, "="):
 			name += "[" + o.value + "]"
