@@ -209,6 +209,10 @@ func (l *lowering) input(in *onnxpb.ValueInfoProto, size map[string]int64) (*ope
 	if err != nil {
 		return nil, err
 	}
+	elem := int32(0)
+	if _, _, narrow := narrowType(t.GetElemType()); narrow {
+		elem = t.GetElemType()
+	}
 	typ := ir.Type{DType: d, Shape: ir.Shape{}}
 	bound, isConstant := l.opt.Inputs[in.GetName()]
 	for a, dim := range t.Shape.Dim {
@@ -228,10 +232,10 @@ func (l *lowering) input(in *onnxpb.ValueInfoProto, size map[string]int64) (*ope
 		if !bound.Type.Equal(typ) {
 			return nil, &ir.Error{Kind: ir.Usage, Cause: fmt.Errorf("is %v and was bound to %v", typ, bound.Type)}
 		}
-		return &operand{typ: typ, known: &bound}, nil
+		return &operand{typ: typ, known: &bound, elem: elem}, nil
 	}
 	if strings.HasPrefix(in.GetName(), "$") {
 		return nil, &ir.Error{Kind: ir.Unsupported, Cause: errors.New("names that begin with $ are reserved")}
 	}
-	return &operand{typ: typ, value: l.b.G.AddInput(in.GetName(), typ)}, nil
+	return &operand{typ: typ, value: l.b.G.AddInput(in.GetName(), typ), elem: elem}, nil
 }

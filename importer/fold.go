@@ -177,7 +177,7 @@ func splat(t *ir.Tensor) (v float64, ok bool) {
 		return first(t.F), len(t.F) > 0
 	}
 	for _, x := range t.I {
-		if x != t.I[0] || x > 1<<53 || x < -1<<53 {
+		if x != t.I[0] || x > 1<<53 || x < -1<<53 || x < 0 && t.Type.DType == ir.U64 {
 			return 0, false
 		}
 	}

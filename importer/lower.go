@@ -35,6 +35,7 @@ type operand struct {
 	typ    ir.Type
 	value  *ir.Value  // nil until a node of the graph needs it
 	known  *ir.Tensor // nil where only run time can tell
+	elem   int32      // ONNX type, where typ only holds its values (narrow.go)
 	buffer *param     // the file's tensor that known is a copy of, if it is too large for a literal
 	seq    []*operand
 	isSeq  bool
@@ -135,6 +136,9 @@ func (l *lowering) node(i int) {
 		case outs != nil && l.left[name] > 0:
 			l.errs = append(l.errs, l.src.errorAt(i, ir.Unsupported, "output %d (%q) is not supported", k, name))
 		}
+		if from, ok := keepsElem(n.GetOpType()); ok && from < len(c.in) && c.in[from] != nil && !x.bad {
+			x.elem = c.in[from].elem
+		}
 		l.bind(name, x)
 		if x.value != nil && x.value.Def != nil && x.value.Name == "" {
 			x.value.Name = name
@@ -228,16 +232,20 @@ func (l *lowering) parameter(v *view) *operand {
 
 // constant is the operand for a tensor that is no parameter: known if it is small enough to compute with.
 func (l *lowering) constant(t *tensor) *operand {
-	x := &operand{typ: t.typ}
+	x := &operand{typ: t.typ, elem: t.elem}
 	fold := l.folder.room(t.typ) && t.init.Kind != ir.InitAbsent
-	if t.typ.Bytes() > literalBytes || !fold {
+	if t.elem != 0 && !fold {
+		l.errs = append(l.errs, l.src.fail(ir.Unsupported, "tensor %q: %d elements of type %v are too many for a constant", t.name, t.typ.Elems(), onnxpb.TensorProto_DataType(t.elem)))
+		return &operand{bad: true}
+	}
+	if t.elem == 0 && (t.typ.Bytes() > literalBytes || !fold) {
 		x.buffer = l.bufferFor(t)
 	}
 	if fold {
 		raw, err := l.src.file.bytes(t.init)
 		if err == nil {
 			var known ir.Tensor
-			known, err = ir.DecodeTensor(t.typ, raw)
+			known, err = t.decode(raw)
 			x.known = &known
 		}
 		if err != nil {

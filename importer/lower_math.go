@@ -90,18 +90,12 @@ func (c *call) cast(x *operand, to ir.DType) *operand {
 
 func lowerCast(c *call) []*operand {
 	c.args(1, 1)
-	c.ignore("saturate", "round_mode") // both concern float8 targets only
-	to, err := wantDType(int32(c.int("to", 0)))
-	if err != nil {
-		c.unsupported("%w", err)
-	}
-	return one(c.cast(c.arg(0), to))
+	return one(c.castTo(c.arg(0), int32(c.int("to", 0)), c.flag("saturate", true), c.string("round_mode", "up")))
 }
 
 func lowerCastLike(c *call) []*operand {
 	c.args(2, 2)
-	c.ignore("saturate", "round_mode")
-	return one(c.cast(c.arg(0), c.arg(1).typ.DType))
+	return one(c.castTo(c.arg(0), elemOf(c.arg(1)), c.flag("saturate", true), c.string("round_mode", "up")))
 }
 
 // lowerPow lets the exponent have another type than the base: from opset 12 on it may, and the result has the base's.

@@ -38,6 +38,7 @@ func lowerConstantOfShape(c *call) []*operand {
 		c.invalid("%w", err)
 	}
 	d, value := ir.F32, 0.0
+	elem := int32(0)
 	if a := c.attr("value", onnxpb.AttributeProto_TENSOR); a != nil && a.T != nil {
 		t, err := c.src.file.tensor(a.T)
 		if err != nil {
@@ -50,10 +51,12 @@ func lowerConstantOfShape(c *call) []*operand {
 		if x.bad || x.known == nil {
 			c.invalid("value has no data")
 		}
-		d = t.typ.DType
+		d, elem = t.typ.DType, t.elem
 		value = first(x.known.F) + float64(first(x.known.I)) // one of the two is empty
 	}
-	return one(c.fill(ir.Type{DType: d, Shape: shape}, value))
+	y := c.fill(ir.Type{DType: d, Shape: shape}, value)
+	y.elem = elem
+	return one(y)
 }
 
 func lowerShape(c *call) []*operand {

@@ -122,7 +122,7 @@ func (s *source) addFilled(n *onnxpb.NodeProto) {
 			continue
 		}
 		value, err := s.file.tensor(a.T)
-		if err != nil || value.typ.Elems() != 1 || !value.typ.DType.IsFloat() {
+		if err != nil || value.typ.Elems() != 1 || !value.typ.DType.IsFloat() || value.elem != 0 {
 			return
 		}
 		raw, err := s.file.bytes(value.init)

@@ -16,11 +16,21 @@ import (
 type tensor struct {
 	name string
 	typ  ir.Type
-	init ir.Init // InitFile, InitLiteral or InitAbsent
+	elem int32   // ONNX type, where typ only holds its values (narrow.go); 0 else
+	init ir.Init // InitFile, InitLiteral or InitAbsent; the bytes of a narrow type as the file packs them
 }
 
-// dtypeOf maps an ONNX element type to ours; ok is false for those that the graph has not.
+// dtypeOf maps an ONNX element type to ours, a narrow one to what holds its values; ok is false for those that the graph has not.
 func dtypeOf(onnx int32) (d ir.DType, ok bool) {
+	if d, ok := wholeType(onnx); ok {
+		return d, true
+	}
+	_, d, ok = narrowType(onnx)
+	return d, ok
+}
+
+// wholeType is dtypeOf for the types that the graph has.
+func wholeType(onnx int32) (d ir.DType, ok bool) {
 	switch onnxpb.TensorProto_DataType(onnx) {
 	case onnxpb.TensorProto_FLOAT:
 		return ir.F32, true
@@ -34,6 +44,14 @@ func dtypeOf(onnx int32) (d ir.DType, ok bool) {
 		return ir.I64, true
 	case onnxpb.TensorProto_INT32:
 		return ir.I32, true
+	case onnxpb.TensorProto_INT16:
+		return ir.I16, true
+	case onnxpb.TensorProto_UINT64:
+		return ir.U64, true
+	case onnxpb.TensorProto_UINT32:
+		return ir.U32, true
+	case onnxpb.TensorProto_UINT16:
+		return ir.U16, true
 	case onnxpb.TensorProto_INT8:
 		return ir.I8, true
 	case onnxpb.TensorProto_UINT8:
@@ -64,6 +82,9 @@ func (f *file) tensor(p *onnxpb.TensorProto) (*tensor, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, _, narrow := narrowType(p.GetDataType()); narrow {
+		t.elem = p.GetDataType()
+	}
 	t.typ = ir.Type{DType: d, Shape: append(ir.Shape{}, p.Dims...)}
 	if err := t.typ.Shape.Check(); err != nil {
 		return nil, err
@@ -72,17 +93,21 @@ func (f *file) tensor(p *onnxpb.TensorProto) (*tensor, error) {
 		return nil, errors.New("tensors in segments are not supported")
 	}
 	if p.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
-		t.init, err = f.external(p.ExternalData, t.typ.Bytes())
+		t.init, err = f.external(p.ExternalData, storedBytes(t.elem, t.typ))
 		return t, err
 	}
 	if p.RawOffset != nil {
-		if p.GetRawBytes() != t.typ.Bytes() {
-			return nil, fmt.Errorf("%v needs %d bytes of data, the file has %d", t.typ, t.typ.Bytes(), p.GetRawBytes())
+		if want := storedBytes(t.elem, t.typ); p.GetRawBytes() != want {
+			return nil, fmt.Errorf("%v needs %d bytes of data, the file has %d", t.typ, want, p.GetRawBytes())
 		}
 		t.init = ir.Init{Kind: ir.InitFile, File: ir.Location{Path: f.path, Offset: p.GetRawOffset(), Bytes: p.GetRawBytes()}}
 		return t, nil
 	}
 	t.init.Kind = ir.InitLiteral
+	if t.elem != 0 { // a byte of packed elements in each entry
+		t.init.Literal, err = typedData(p, ir.T(ir.U8, storedBytes(t.elem, t.typ)))
+		return t, err
+	}
 	t.init.Literal, err = typedData(p, t.typ)
 	return t, err
 }
@@ -99,9 +124,13 @@ func typedData(p *onnxpb.TensorProto, t ir.Type) ([]byte, error) {
 		n, put = len(p.DoubleData), func(raw []byte, i int) { le.PutUint64(raw[8*i:], math.Float64bits(p.DoubleData[i])) }
 	case ir.I64:
 		n, put = len(p.Int64Data), func(raw []byte, i int) { le.PutUint64(raw[8*i:], uint64(p.Int64Data[i])) }
+	case ir.U64:
+		n, put = len(p.Uint64Data), func(raw []byte, i int) { le.PutUint64(raw[8*i:], p.Uint64Data[i]) }
+	case ir.U32:
+		n, put = len(p.Uint64Data), func(raw []byte, i int) { le.PutUint32(raw[4*i:], uint32(p.Uint64Data[i])) }
 	case ir.I32:
 		n, put = len(p.Int32Data), func(raw []byte, i int) { le.PutUint32(raw[4*i:], uint32(p.Int32Data[i])) }
-	case ir.F16, ir.BF16:
+	case ir.F16, ir.BF16, ir.I16, ir.U16:
 		n, put = len(p.Int32Data), func(raw []byte, i int) { le.PutUint16(raw[2*i:], uint16(p.Int32Data[i])) }
 	case ir.I8, ir.U8:
 		n, put = len(p.Int32Data), func(raw []byte, i int) { raw[i] = byte(p.Int32Data[i]) }

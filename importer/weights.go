@@ -64,7 +64,7 @@ func classify(s *source) (*weights, error) {
 	// Tensors that carry a parameter's own name go first: copies of them are recognised by it.
 	for _, own := range []bool{true, false} {
 		for _, name := range s.order {
-			if t := s.tensors[name]; t.typ.DType.IsFloat() && own == (s.meta.kind[name] == "PARAMETER") {
+			if t := s.tensors[name]; t.elem == 0 && t.typ.DType.IsFloat() && own == (s.meta.kind[name] == "PARAMETER") {
 				w.tensor(t)
 			}
 		}
