@@ -81,6 +81,7 @@ func Compile(ctx *Context, o MemoryOptions) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	reportQuantized(&c.back.plan.Report, ctx)
 	if c.back.fit != nil {
 		return c.back.plan, c.back.fit
 	}
@@ -192,13 +193,14 @@ func (c *compiler) advise(fit *FitError) {
 	fit.Advice = append(fit.Advice, "or bind a smaller batch (--dim)")
 }
 
-// copies returns programs that the back half may take apart: constants are parameters, every new content has a value of its own.
+// copies returns programs that the back half may take apart: constants are parameters, every new content has a value of its own, and what is read after it is made is no old content.
 func (c *compiler) copies() []*ir.Graph {
 	var out []*ir.Graph
 	for _, g := range c.sources {
 		h := g.Clone()
 		literals(h)
 		ownNext(h)
+		keepOld(h)
 		out = append(out, h)
 	}
 	return out

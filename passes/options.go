@@ -12,8 +12,8 @@ import (
 // Setting is one option in text, as goldens, reproducers and plans record it. Keys are the flags' names.
 type Setting struct{ Key, Value string }
 
-// Set reads one setting into the options: loss, output, optimizer, clip-norm, accumulate, no-decay (repeatable), and no-eval, mask-eval,
-// grad-results for tests. The error is of kind Usage.
+// Set reads one setting into the options: loss, output, optimizer, clip-norm, accumulate, seed, no-decay, lora and quantize (repeatable), and
+// no-eval, mask-eval, grad-results for tests. The error is of kind Usage.
 func (o *Options) Set(key, value string) error {
 	var err error
 	switch key {
@@ -37,6 +37,18 @@ func (o *Options) Set(key, value string) error {
 		o.Accumulate = n
 	case "no-decay":
 		o.NoDecay = append(o.NoDecay, value)
+	case "lora":
+		l, lerr := ParseLoRA(value)
+		o.LoRA, err = append(o.LoRA, l), lerr
+	case "quantize":
+		q, qerr := ParseQuantize(value)
+		o.Quantize, err = append(o.Quantize, q), qerr
+	case "seed":
+		n, perr := strconv.ParseInt(value, 10, 64)
+		if perr != nil {
+			return ir.Errorf(ir.Usage, ir.Origin{}, "--seed %s: want a whole number", value)
+		}
+		o.Seed = n
 	case "no-eval":
 		o.NoEval, err = parseBool(key, value)
 	case "mask-eval":
@@ -73,6 +85,13 @@ func (o *Options) Settings() []Setting {
 	for _, glob := range o.NoDecay {
 		add(true, "no-decay", glob)
 	}
+	for _, l := range o.LoRA {
+		add(true, "lora", l.String())
+	}
+	for _, q := range o.Quantize {
+		add(true, "quantize", q.String())
+	}
+	add(o.Seed != 0, "seed", strconv.FormatInt(o.Seed, 10))
 	add(o.NoEval, "no-eval", "true")
 	add(o.MaskEval, "mask-eval", "true")
 	add(o.GradResult, "grad-results", "true")

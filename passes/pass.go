@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"aitk/ir"
+	"aitk/ir/plan"
 	"aitk/passes/cost"
 )
 
@@ -99,6 +100,13 @@ type Options struct {
 	MaskEval   bool          // program eval has the input "$valid" i64[]: its loss counts the first so many samples only
 	GradResult bool          // autodiff adds each gradient as result "grad/<parameter>"
 
+	LoRA     []LoRASpec     // adapters; the last glob that hits a weight wins
+	Quantize []QuantizeSpec // frozen weights in fewer bits; likewise
+	Seed     int64          // of what is drawn when a plan is made: first contents of adapters
+	Weights  WeightReader   // contents, to measure what quantizing loses; nil: not measured
+	// AdapterInit gives a module's adapter from a file that a LoRASpec names; ok is false where the file has none. nil: no file is named.
+	AdapterInit func(file, module string) (t AdapterTensors, ok bool)
+
 	VerifyEach bool      // verify every program after every pass
 	Disable    []string  // passes not to run
 	StopAfter  string    // last pass to run
@@ -121,7 +129,11 @@ type Context struct {
 	Profile  *cost.Profile        // of the target device; nil where no pass asks
 	Grads    map[string]*ir.Value // by parameter name: its complete gradient in the step; autodiff fills it, optimizer uses it up
 	Stats    []Stat               // one for each pass and program, in the order they ran
-	Notes    []string             // what the user should know and no pass can decide: sentences, in the order they came up
+	Adapters []Adapter            // what lora put beside weights, in the order of the graph
+	// What quantize did to each weight that was asked for, and the relative L2 error of all that were quantized (plan.NotMeasured: not known).
+	Quantized      []plan.Quantized
+	QuantizedRelL2 float64
+	Notes          []string // what the user should know and no pass can decide: sentences, in the order they came up
 
 	back *compiler // shared by the passes of Back
 	pass string    // name of the pass that runs

@@ -180,3 +180,14 @@ func describePeak(e *FitError, p *plan.Plan) {
 		e.Alive = append(e.Alive, AliveTensor{Name: x.Name, Bytes: x.Bytes, Category: x.Category})
 	}
 }
+
+// reportQuantized adds what pass quantize found.
+func reportQuantized(r *plan.Report, ctx *Context) {
+	r.Quantized, r.QuantizedRelL2 = ctx.Quantized, ctx.QuantizedRelL2
+	for _, q := range r.Quantized {
+		if q.Skipped == "" {
+			r.QuantizedWeights++
+			r.QuantizedSavedBytes += q.WasBytes - q.Bytes
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"aitk/importer"
+	"aitk/internal/adapter"
 	"aitk/internal/safetensors"
 	"aitk/internal/weights"
 	"aitk/ir"
@@ -72,6 +73,7 @@ type run struct {
 	batchNorm         string
 	dims              map[string]int64 // beside what the batches bind
 	plain             bool             // no gradients as results: they would live to the end
+	set               []passes.Setting // beside what the golden says
 	data              string           // batches are cut from this file, 32 samples each, and no golden is read
 }
 
@@ -193,8 +195,29 @@ func (x *trainer) options(t testing.TB) passes.Options {
 		set("clip-norm", fmt.Sprint(*g.Clip))
 	}
 	o.GradResult = !x.plain && (g.GradFile != "" || x.data != "") && g.Accumulate <= 1 && g.Clip == nil
+	for _, s := range x.set {
+		set(s.Key, s.Value)
+	}
+	o.Weights, o.AdapterInit = weights.NewReader(), adapterInit(t)
 	o.VerifyEach = true
 	return o
+}
+
+// adapterInit opens the files that --lora names.
+func adapterInit(t testing.TB) func(file, module string) (passes.AdapterTensors, bool) {
+	files := map[string]*adapter.File{}
+	return func(file, module string) (passes.AdapterTensors, bool) {
+		if files[file] == nil {
+			f, err := adapter.Open(file)
+			check(t, err)
+			files[file] = f
+		}
+		m, ok := files[file].Find(module)
+		if !ok {
+			return passes.AdapterTensors{}, false
+		}
+		return passes.AdapterTensors{A: passes.AdapterTensor(m.A), B: passes.AdapterTensor(m.B), Alpha: m.Alpha}, true
+	}
 }
 
 func (x *trainer) compile(t testing.TB, o passes.MemoryOptions) *plan.Plan {
@@ -221,7 +244,7 @@ type outcome struct {
 func (x *trainer) memory(p *plan.Plan) *runtime.Memory {
 	mem := runtime.NewMemory(p)
 	for i, q := range p.Params {
-		if raw, ok := x.params[q.Name]; ok && q.Init.Kind == ir.InitFile {
+		if raw, ok := x.params[q.Name]; ok && (q.Init.Kind == ir.InitFile || q.Init.Packed()) {
 			mem.Set(int32(i), raw)
 		}
 	}

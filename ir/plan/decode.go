@@ -226,7 +226,7 @@ func (d *decoder) report(m *planpb.Report, r *Report) {
 		d.fail("the report is missing")
 		return
 	}
-	r.Fits = m.Fits
+	r.Fits, r.QuantizedRelL2 = m.Fits, m.QuantizedRelL2
 	all := figures(r)
 	if len(m.Figures) != len(all) {
 		d.fail("the report has %d figures, not %d", len(m.Figures), len(all))

@@ -253,7 +253,7 @@ func figures(r *Report) []*int64 {
 }
 
 func encodeReport(r *Report) *planpb.Report {
-	m := &planpb.Report{Fits: r.Fits}
+	m := &planpb.Report{Fits: r.Fits, QuantizedRelL2: r.QuantizedRelL2}
 	for _, f := range figures(r) {
 		m.Figures = append(m.Figures, *f)
 	}

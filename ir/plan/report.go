@@ -26,6 +26,7 @@ type Report struct {
 	Phases              []PhasePeak
 	Decisions           []Decision
 	Quantized           []Quantized // in the model's order
+	QuantizedRelL2      float64     // L2 of all errors over L2 of all quantized weights; NotMeasured if that is not known
 }
 
 // PhasePeak is the device peak within a phase of the step program.

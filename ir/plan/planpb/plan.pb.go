@@ -1584,14 +1584,15 @@ func (x *Port) GetRef() *Ref {
 }
 
 type Report struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Fits          bool                   `protobuf:"varint,1,opt,name=fits,proto3" json:"fits,omitempty"`
-	Figures       []int64                `protobuf:"zigzag64,2,rep,packed,name=figures,proto3" json:"figures,omitempty"` // in the order of encode.go
-	Phases        []*PhasePeak           `protobuf:"bytes,3,rep,name=phases,proto3" json:"phases,omitempty"`
-	Decisions     []*Decision            `protobuf:"bytes,4,rep,name=decisions,proto3" json:"decisions,omitempty"`
-	Quantized     []*Quantized           `protobuf:"bytes,5,rep,name=quantized,proto3" json:"quantized,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Fits           bool                   `protobuf:"varint,1,opt,name=fits,proto3" json:"fits,omitempty"`
+	Figures        []int64                `protobuf:"zigzag64,2,rep,packed,name=figures,proto3" json:"figures,omitempty"` // in the order of encode.go
+	Phases         []*PhasePeak           `protobuf:"bytes,3,rep,name=phases,proto3" json:"phases,omitempty"`
+	Decisions      []*Decision            `protobuf:"bytes,4,rep,name=decisions,proto3" json:"decisions,omitempty"`
+	Quantized      []*Quantized           `protobuf:"bytes,5,rep,name=quantized,proto3" json:"quantized,omitempty"`
+	QuantizedRelL2 float64                `protobuf:"fixed64,6,opt,name=quantized_rel_l2,json=quantizedRelL2,proto3" json:"quantized_rel_l2,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Report) Reset() {
@@ -1657,6 +1658,13 @@ func (x *Report) GetQuantized() []*Quantized {
 		return x.Quantized
 	}
 	return nil
+}
+
+func (x *Report) GetQuantizedRelL2() float64 {
+	if x != nil {
+		return x.QuantizedRelL2
+	}
+	return 0
 }
 
 type Quantized struct {
@@ -2019,13 +2027,14 @@ const file_plan_proto_rawDesc = "" +
 	"\x04back\x18\x03 \x01(\x05R\x04back\"<\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12 \n" +
-	"\x03ref\x18\x02 \x01(\v2\x0e.aitk.plan.RefR\x03ref\"\xcb\x01\n" +
+	"\x03ref\x18\x02 \x01(\v2\x0e.aitk.plan.RefR\x03ref\"\xf5\x01\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04fits\x18\x01 \x01(\bR\x04fits\x12\x18\n" +
 	"\afigures\x18\x02 \x03(\x12R\afigures\x12,\n" +
 	"\x06phases\x18\x03 \x03(\v2\x14.aitk.plan.PhasePeakR\x06phases\x121\n" +
 	"\tdecisions\x18\x04 \x03(\v2\x13.aitk.plan.DecisionR\tdecisions\x122\n" +
-	"\tquantized\x18\x05 \x03(\v2\x14.aitk.plan.QuantizedR\tquantized\"\xbc\x01\n" +
+	"\tquantized\x18\x05 \x03(\v2\x14.aitk.plan.QuantizedR\tquantized\x12(\n" +
+	"\x10quantized_rel_l2\x18\x06 \x01(\x01R\x0equantizedRelL2\"\xbc\x01\n" +
 	"\tQuantized\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x16\n" +
 	"\x06format\x18\x02 \x01(\fR\x06format\x12\x14\n" +
