@@ -1,5 +1,5 @@
-// Package quant packs floats into 8 and 4 bits and tells what that costs. It is pure arithmetic on slices: it knows no graph, no file and no
-// device. internal/weights packs with it while parameters load, ir/op and the kernels unpack with its tables, passes measure errors
+// Package quant packs floats into 8 and 4 bits and tells what that costs. It is arithmetic on slices: it knows no graph, no file
+// and no device, and of package ir only types and the recipe that a parameter carries (ir.Packing). internal/weights packs with it while parameters load, ir/op and the kernels unpack with its tables, passes measure errors
 // with it, so there is one rule for each format and it is written here.
 //
 // All arithmetic is float32, each operation rounded to nearest even, so that an independent program gives the same bits. A group is the

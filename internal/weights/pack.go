@@ -9,30 +9,13 @@ import (
 	"aitk/ir"
 )
 
-// This file makes packed content from the floats that an Init describes (ir.Packing). Formats are those of package quant, and "cast": the same
-// numbers in the parameter's own float type. Parts of a quantized weight are
-//
-//	codes        i8, u8 or i4 [rows, cols]
-//	scales       f32 (channels or blocks), or i8 where they are packed again, then with
-//	steps        f32 [scales/256, rounded up] and
-//	offset       f32 []
+// This file makes packed content from the floats that an Init describes (ir.Packing), by the formats and into the parts of package quant.
 //
 // A source of more than two axes is a matrix of its first axis and all others.
 //
 // The source is read twice, slab by slab: once for the scales, while its digest is taken, once for the codes. So whatever the tensor's size
 // this takes a slab of memory and the tensor's scales, which are kept until another weight is asked for: loaders ask for the parts of a
 // weight one after another.
-
-// CastFormat is the packing that only changes the element type.
-const CastFormat = "cast"
-
-// The parts.
-const (
-	PartCodes  = "codes"
-	PartScales = "scales"
-	PartSteps  = "steps"
-	PartOffset = "offset"
-)
 
 // slabBytes is about how much of a source is read at once; a whole row at least.
 const slabBytes = 4 << 20
@@ -44,65 +27,21 @@ type scaled struct {
 	double quant.Double // where the scheme asks for it
 }
 
-// SchemeOf reads a packing as a scheme of package quant. It refuses what no weight can be packed by.
-func SchemeOf(k *ir.Packing) (quant.Scheme, error) {
-	s := quant.Scheme{Format: quant.Format(k.Format), Rows: 1, Axis: int(k.Axis), Block: k.Block, Double: k.Double}
-	if err := k.Source.Shape.Check(); err != nil {
-		return s, err
-	}
-	if len(k.Source.Shape) < 2 {
-		return s, fmt.Errorf("%v is no matrix", k.Source)
-	}
-	s.Rows, s.Cols = k.Source.Shape[0], k.Source.Shape[1:].Elems()
-	if k.Axis < 0 || k.Axis > 1 {
-		return s, fmt.Errorf("axis %d of a matrix", k.Axis)
-	}
-	return s, s.Check()
-}
-
-// PartType is the type of one part of a packed tensor.
-func PartType(s *quant.Scheme, part string) (ir.Type, error) {
-	switch part {
-	case PartCodes:
-		switch {
-		case s.Format.Bits() == 4:
-			return ir.T(ir.I4, s.Rows, s.Cols), nil
-		case s.Format == quant.FP8:
-			return ir.T(ir.U8, s.Rows, s.Cols), nil
-		}
-		return ir.T(ir.I8, s.Rows, s.Cols), nil
-	case PartScales:
-		if s.Double {
-			return ir.T(ir.I8, s.ScaleShape()...), nil
-		}
-		return ir.T(ir.F32, s.ScaleShape()...), nil
-	case PartSteps:
-		if s.Double {
-			return ir.T(ir.F32, (s.Groups()+quant.DoubleBlock-1)/quant.DoubleBlock), nil
-		}
-	case PartOffset:
-		if s.Double {
-			return ir.T(ir.F32), nil
-		}
-	}
-	return ir.Type{}, fmt.Errorf("a weight packed as %s has no part %q", s.Format, part)
-}
-
 // readPacked fills dst with bytes of the part that the packing names.
 func (r *Reader) readPacked(name string, t ir.Type, in *ir.Init, dst []byte, offset int64) error {
 	source := *in
 	source.Pack = ir.Packing{}
-	if in.Pack.Format == CastFormat {
+	if in.Pack.Format == quant.Cast {
 		if !in.Pack.Source.DType.IsFloat() || !t.DType.IsFloat() || !t.Shape.Equal(in.Pack.Source.Shape) {
 			return fmt.Errorf("%v cannot be made from %v", t, in.Pack.Source)
 		}
 		return r.readCast(name, t, in.Pack.Source, &source, dst, offset)
 	}
-	s, err := SchemeOf(&in.Pack)
+	s, err := quant.SchemeOf(&in.Pack)
 	if err != nil {
 		return err
 	}
-	want, err := PartType(&s, in.Pack.Part)
+	want, err := quant.PartType(&s, in.Pack.Part)
 	if err != nil {
 		return err
 	}
@@ -118,11 +57,11 @@ func (r *Reader) readPacked(name string, t ir.Type, in *ir.Init, dst []byte, off
 		return err
 	}
 	switch {
-	case in.Pack.Part == PartCodes:
+	case in.Pack.Part == quant.PartCodes:
 		return p.codes(dst, offset, k.scale)
-	case in.Pack.Part == PartSteps:
+	case in.Pack.Part == quant.PartSteps:
 		copy(dst, encodeFloats(k.double.Steps)[offset:])
-	case in.Pack.Part == PartOffset:
+	case in.Pack.Part == quant.PartOffset:
 		copy(dst, encodeFloats([]float32{k.double.Offset})[offset:])
 	case s.Double:
 		for i := range dst {

@@ -52,17 +52,17 @@ func packedParts(t *testing.T, s quant.Scheme, x []float32) map[string][]byte {
 	}
 	s.Scales(scale)
 	s.Encode(codes, x, 0, scale)
-	parts := map[string][]byte{PartCodes: codes, PartScales: encodeFloats(scale)}
+	parts := map[string][]byte{quant.PartCodes: codes, quant.PartScales: encodeFloats(scale)}
 	if s.Format.Bits() == 4 {
-		parts[PartCodes] = make([]byte, (len(x)+1)/2)
-		quant.Pack4(parts[PartCodes], codes, 0)
+		parts[quant.PartCodes] = make([]byte, (len(x)+1)/2)
+		quant.Pack4(parts[quant.PartCodes], codes, 0)
 	}
 	if s.Double {
 		d := quant.PackScales(scale)
-		parts[PartSteps], parts[PartOffset] = encodeFloats(d.Steps), encodeFloats([]float32{d.Offset})
-		parts[PartScales] = nil
+		parts[quant.PartSteps], parts[quant.PartOffset] = encodeFloats(d.Steps), encodeFloats([]float32{d.Offset})
+		parts[quant.PartScales] = nil
 		for _, c := range d.Codes {
-			parts[PartScales] = append(parts[PartScales], byte(c))
+			parts[quant.PartScales] = append(parts[quant.PartScales], byte(c))
 		}
 	}
 	return parts
@@ -98,19 +98,19 @@ func TestPacked(t *testing.T) {
 }
 
 func packed(t *testing.T, in ir.Init, floats []float32) {
-	s, err := SchemeOf(&in.Pack)
+	s, err := quant.SchemeOf(&in.Pack)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := packedParts(t, s, floats)
 	for _, n := range []int64{7, 64, 1 << 20} {
 		r := NewReader()
-		for _, part := range []string{PartCodes, PartScales, PartSteps, PartOffset, PartCodes} {
+		for _, part := range []string{quant.PartCodes, quant.PartScales, quant.PartSteps, quant.PartOffset, quant.PartCodes} {
 			if want[part] == nil {
 				continue
 			}
 			in.Pack.Part = part
-			typ, err := PartType(&s, part)
+			typ, err := quant.PartType(&s, part)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +126,7 @@ func packed(t *testing.T, in ir.Init, floats []float32) {
 func TestPackedIsRefused(t *testing.T) {
 	typ := ir.T(ir.F32, 4, 6)
 	good := source(t, typ, false, nil)
-	good.Pack = ir.Packing{Source: typ, Format: "int8", Part: PartCodes}
+	good.Pack = ir.Packing{Source: typ, Format: "int8", Part: quant.PartCodes}
 	codes := ir.T(ir.I8, 4, 6)
 	nan := source(t, typ, false, func(x []float64) { x[9] = math.NaN() })
 	nan.Pack = good.Pack
@@ -144,7 +144,7 @@ func TestPackedIsRefused(t *testing.T) {
 		{"vector", "is no matrix", codes, with(good, func(in *ir.Init) { in.Pack.Source = ir.T(ir.F32, 24) })},
 		{"short", "needs 112 bytes", ir.T(ir.I8, 4, 7), with(good, func(in *ir.Init) { in.Pack.Source = ir.T(ir.F32, 4, 7) })},
 		{"absent", "not its content", codes, ir.Init{Kind: ir.InitAbsent, Pack: good.Pack}},
-		{"cast", "cannot be made from", codes, with(good, func(in *ir.Init) { in.Pack.Format = CastFormat })},
+		{"cast", "cannot be made from", codes, with(good, func(in *ir.Init) { in.Pack.Format = quant.Cast })},
 	}
 	for _, c := range cases {
 		r := NewReader()
@@ -170,7 +170,7 @@ func with(in ir.Init, change func(*ir.Init)) ir.Init {
 func TestCastAndUniform(t *testing.T) {
 	from := ir.T(ir.F16, 9, 7)
 	in := source(t, from, true, nil)
-	in.Pack = ir.Packing{Source: from, Format: CastFormat, Part: PartCodes}
+	in.Pack = ir.Packing{Source: from, Format: quant.Cast, Part: quant.PartCodes}
 	to := ir.T(ir.F32, 9, 7)
 	plain := NewReader()
 	floats := make([]float32, 63)
