@@ -26,6 +26,7 @@ type Options struct {
 	Nodes    int      // at least so many nodes, and a few more; 0: 20
 	DType    ir.DType // of floats; Invalid: F32
 	MaxElems int64    // of what a node makes, at least 64; 0: 256
+	Batch    int64    // first extent of inputs; 0: 1 to 4. Only large values are worth swapping
 	Params   bool     // trainable and frozen weights, statistics
 	Updates  bool     // with Params: some weights are updated by SGD and Adam, statistics by MovingAverage
 	Loss     bool     // a scalar result "loss" to which float values contribute; gradients can be built from it
@@ -99,6 +100,9 @@ type generator struct {
 // leaves are a matrix, an image, a batch of sequences, indices and a mask.
 func (g *generator) leaves() {
 	batch := 1 + g.extent()%4
+	if g.Batch > 0 {
+		batch = g.Batch
+	}
 	g.input("x", ir.T(g.DType, batch, 2+g.extent()))
 	g.input("image", ir.T(g.DType, batch, 2, 3+g.extent()%3, 4))
 	g.input("sequence", ir.T(g.DType, batch, 3, 4))
