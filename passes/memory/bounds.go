@@ -28,6 +28,7 @@ func Bounds(p *Problem) Bound {
 // The names of bounds of the overhead.
 const (
 	noBound        = "none"
+	noPlan         = "none: the budget is below the op-degree bound"
 	intervalFlow   = "interval flow"
 	jointFlow      = "joint interval flow"
 	maxRows        = 768 // rows beyond this are dropped, which only weakens the bound
@@ -46,8 +47,21 @@ func (m *model) overhead(gaps []baseGap, budget int64) Bound {
 	if budget < 0 {
 		return Bound{Name: noBound}
 	}
+	if m.degree(gaps) > budget {
+		return Bound{Name: noPlan}
+	}
+	b := m.flowBound(gaps, budget, false)
+	if m.p.Lanes != nil {
+		if c := m.flowBound(gaps, budget, true); c.OverheadPicos > b.OverheadPicos {
+			b = c
+		}
+	}
+	return b
+}
+
+func (m *model) flowBound(gaps []baseGap, budget int64, mean bool) Bound {
 	need := m.opBytes(m.liveBytes())
-	speed := m.copied(gaps, need)
+	speed := m.copied(gaps, need, mean)
 	rows := m.rows(need, budget)
 	if len(rows) == 0 {
 		return Bound{Name: noBound}

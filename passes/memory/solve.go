@@ -103,11 +103,13 @@ func (m *model) improve(feasible snapshot, o Options) snapshot {
 	}
 	x := newSearch(newState(m), budget, o.Seed)
 	for _, means := range m.seedOptions() {
-		s := newState(m)
-		if newGreedy(s, means).reduce(budget, 20*int(m.n)+1000) {
-			s.dropIdle(budget)
+		for _, aim := range m.aims(budget) {
+			s := newState(m)
+			if newGreedy(s, means).reduce(aim, 20*int(m.n)+1000) {
+				s.dropIdle(budget)
+			}
+			x.offer(s)
 		}
-		x.offer(s)
 	}
 	s := newState(m)
 	s.restore(feasible)
@@ -126,6 +128,20 @@ func (m *model) improve(feasible snapshot, o Options) snapshot {
 	last.dropIdle(budget)
 	x.offer(last)
 	return x.best
+}
+
+// aims lists the budgets that the seeds are made for: the budget, and the next few marks of a fixed scale below it, so that neighbouring budgets
+// have most of their seeds in common and the larger one is hardly ever the slower.
+func (m *model) aims(budget int64) []int64 {
+	const marks = 48
+	all := newState(m).tree.peak()
+	list := []int64{budget}
+	for k := int64(marks); k > 0 && len(list) < 3; k-- {
+		if mark := mulDiv(all, k, marks); mark < budget {
+			list = append(list, mark)
+		}
+	}
+	return list
 }
 
 // offer keeps the plan of s if it is feasible and better than the best.
