@@ -7,11 +7,13 @@ import (
 	"aitk/ir"
 )
 
-// RoundFloat rounds every element to the nearest number of a float format of 8 bits or less (ir.NarrowFloats) and keeps the element type: what a
-// cast to such a type and back does to a value. With Saturate what is too large becomes the largest number, else what the format has for it. Mode
-// ("up", "down", "nearest") matters to the format of powers of two alone. The gradient passes straight through, but for elements that are too large.
+// RoundFloat rounds every element to the nearest number of a narrow format and keeps the element type: what a cast to that type and back does.
 //
-// It is a core op because no chain of others rounds to nearest even at a precision that follows the magnitude.
+// Formats are the floats of 8 bits or less (ir.NarrowFloats), and "whole" for whole numbers, halves to even. With Saturate what is too large
+// becomes the largest number, else what the format has for it. Mode ("up", "down", "nearest") matters to the format of powers of two alone. The
+// gradient passes straight through, but for elements that are too large.
+//
+// It is a core op because Round lets no gradient through, and no chain of others rounds to nearest even at a precision that follows the magnitude.
 type RoundFloat struct {
 	over0
 	Format   string
@@ -19,17 +21,23 @@ type RoundFloat struct {
 	Mode     string
 }
 
-// Narrow is the format; an unknown one is refused by Infer.
-func (o RoundFloat) Narrow() ir.NarrowFloat {
+// Whole is the format of whole numbers.
+const Whole = "whole"
+
+// Function rounds one number. Infer has refused unknown formats.
+func (o RoundFloat) Function() func(x float64) float64 {
+	if o.Format == Whole {
+		return math.RoundToEven
+	}
 	f, err := ir.ParseNarrowFloat(o.Format)
 	if err != nil {
 		panic(ir.Bugf("%v", err))
 	}
-	return f
+	return func(x float64) float64 { return f.Round(x, o.Saturate, o.Mode) }
 }
 
 func (o RoundFloat) Infer(in []ir.Type) ([]ir.Type, error) {
-	if _, err := ir.ParseNarrowFloat(o.Format); err != nil {
+	if _, err := ir.ParseNarrowFloat(o.Format); err != nil && o.Format != Whole {
 		return nil, err
 	}
 	switch o.Mode {
@@ -41,8 +49,7 @@ func (o RoundFloat) Infer(in []ir.Type) ([]ir.Type, error) {
 }
 
 func (o RoundFloat) Eval(in, out []ir.Tensor) {
-	f := o.Narrow()
-	each(in, out, func(x float64) float64 { return f.Round(x, o.Saturate, o.Mode) }, nil)
+	each(in, out, o.Function(), nil)
 }
 
 // Cost is about that of a logarithm an element.
@@ -50,7 +57,14 @@ func (RoundFloat) Cost(in, out []ir.Type) ir.Work { return perElement(16, in, ou
 
 // Grad lets the gradient through where the value fits the format.
 func (o RoundFloat) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value {
-	most := o.Narrow().Max()
+	if o.Format == Whole {
+		return []*ir.Value{dOut[0]}
+	}
+	f, err := ir.ParseNarrowFloat(o.Format)
+	if err != nil {
+		panic(ir.Bugf("%v", err))
+	}
+	most := f.Max()
 	return Clip{Min: -most, Max: most}.Grad(b, n, dOut)
 }
 
@@ -71,6 +85,7 @@ func (RoundFloat) Samples() []ir.Sample {
 	}
 	// Where differences are 0 on both sides of a step the gradient is 0 too: beyond the largest number.
 	list = append(list, good(RoundFloat{Format: "float8e4m3fn", Saturate: true, Mode: "nearest"}, listed(ir.F64, 1000, -2000)))
+	list = append(list, kinked(RoundFloat{Format: Whole, Mode: "nearest"}, ramp(ir.F32, 0, -9, 9, 3, 4)), kinked(RoundFloat{Format: Whole, Mode: "nearest"}, special(ir.F16)))
 	for _, mode := range []string{"down", "nearest"} {
 		list = append(list, kinked(RoundFloat{Format: "float8e8m0", Mode: mode}, ramp(ir.F32, 0, 0.01, 20, 9)))
 	}

@@ -38,8 +38,7 @@ func unaryKernel(b *builder) (runtime.Kernel, error) {
 	case op.Atan:
 		return unaryFloat(b, nil, mapped(math.Atan))
 	case op.RoundFloat:
-		f := o.Narrow()
-		return unaryFloat(b, nil, mapped(func(x float64) float64 { return f.Round(x, o.Saturate, o.Mode) }))
+		return unaryFloat(b, nil, mapped(o.Function()))
 	case op.Cos:
 		return unaryFloat(b, nil, mapped(math.Cos))
 	}
