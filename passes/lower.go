@@ -82,8 +82,8 @@ func (l *lowering) declareParams() {
 		stored.Type.Space, stored.Offset, stored.Live = ir.Disk, disk, nil
 		disk += roundUp(t.Bytes(), l.prof.AlignBytes)
 		mutable := false
-		for _, in := range q.in {
-			mutable = mutable || in != nil && in.Next != nil && changes(in)
+		for k, in := range q.in {
+			mutable = mutable || in != nil && in.Next != nil && changes(l.programs[k].g, in)
 		}
 		l.index = append(l.index, int32(len(l.plan.Params)))
 		l.symbols = append(l.symbols, sym)
@@ -96,9 +96,12 @@ func (l *lowering) declareParams() {
 	}
 }
 
-// changes tells whether a program gives a parameter new content, rather than bringing the old one back from a swap.
-func changes(q *ir.Param) bool {
-	return content(q.Next) != q.Value
+// changes tells whether program g gives a parameter new content, rather than bringing the old one back from a swap or from the shadow.
+func changes(g *ir.Graph, q *ir.Param) bool {
+	v := content(q.Next)
+	p := g.Param(v.Name)
+	shadow := p != nil && p.Value == v && p.Role == ir.Shadow && p.Of == q.Name
+	return v != q.Value && !shadow
 }
 
 // content traces a value through copies to the value whose content it is.

@@ -165,20 +165,29 @@ func randomLaw(t testing.TB, seed uint64, draws int) (recomputed, moved int64) {
 	return recomputed, moved
 }
 
+// found are seeds that broke the law once: a literal that was swapped in from its shadow counted as changed.
+func found() []uint64 { return []uint64{362} }
+
 // The budget law on random graphs.
 func TestBudgetLawOfRandomGraphs(t *testing.T) {
-	seeds, draws := uint64(60), 1
+	seeds, draws := found(), 1
+	for seed := range uint64(60) {
+		seeds = append(seeds, seed)
+	}
 	if thorough {
-		seeds, draws = 1500, 3
+		draws = 2
+		for seed := range uint64(2000) {
+			seeds = append(seeds, 60+seed)
+		}
 	}
 	const groups = 6
 	var recomputed, moved atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
-		for k := range uint64(groups) {
+		for k := range groups {
 			t.Run(fmt.Sprint(k), func(t *testing.T) {
 				t.Parallel()
-				for seed := k; seed < seeds && !t.Failed(); seed += groups {
-					r, m := randomLaw(t, seed, draws)
+				for i := k; i < len(seeds) && !t.Failed(); i += groups {
+					r, m := randomLaw(t, seeds[i], draws)
 					recomputed.Add(r)
 					moved.Add(m)
 				}
@@ -193,7 +202,7 @@ func TestBudgetLawOfRandomGraphs(t *testing.T) {
 
 // Any random graph under any budget obeys the law.
 func FuzzPlan(f *testing.F) {
-	for seed := range uint64(8) {
+	for _, seed := range append(found(), 0, 1, 2, 3) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) { randomLaw(t, seed, 1) })
