@@ -27,6 +27,7 @@ static const struct {
 static CUresult status = CUDA_ERROR_NOT_INITIALIZED;
 static char library[512], text[1024];
 static int absentees;
+static int (*expect)(CUstream, const char *, int64_t, int, const struct aitk_range *); // NULL: a driver that does not check
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void open_driver(void) {
@@ -63,6 +64,7 @@ static void open_driver(void) {
 		*table[i].slot = f ? f : (void *)missing;
 		absentees += !f;
 	}
+	expect = (int (*)(CUstream, const char *, int64_t, int, const struct aitk_range *))dlsym(h, "fakeExpect");
 }
 
 // cuInit is what cu calls before main. It says yes whatever it finds, since cu would end the process; the truth is in aitk_status.
@@ -79,3 +81,11 @@ CUresult aitk_status(void) {
 const char *aitk_library(void) { return library; }
 const char *aitk_text(void) { return text; }
 int aitk_absentees(void) { return absentees; }
+int aitk_checks(void) {
+	cuInit(0);
+	return expect != NULL;
+}
+
+CUresult aitk_expect(CUstream stream, const char *position, int64_t picos, int n, const struct aitk_range *ranges) {
+	return expect ? (CUresult)expect(stream, position, picos, n, ranges) : CUDA_SUCCESS;
+}

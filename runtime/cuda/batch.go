@@ -1,0 +1,347 @@
+//go:build cuda && linux
+
+package cuda
+
+import (
+	"fmt"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"aitk/ir"
+	"aitk/ir/plan"
+	"aitk/runtime/cuda/drv"
+)
+
+type commandKind uint8
+
+const (
+	commandLaunch commandKind = iota
+	commandHtoD
+	commandDtoH
+	commandDtoD
+	commandRecord
+	commandWait
+)
+
+// command is one entry for a stream. Equal commands do the same: lists of them are compared.
+type command struct {
+	kind     commandKind
+	lane     plan.Lane
+	slot     int32
+	launch   *launch
+	kernel   *kernel
+	to, from uintptr
+	host     unsafe.Pointer // pinned memory
+	bytes    int64
+}
+
+// issueEvery is how many commands wait before they are issued together: enough that the switch of context costs nothing, few enough that the
+// device starts at once.
+const issueEvery = 16
+
+// batch is what was queued since the last Sync.
+type batch struct {
+	list   []command
+	issued int           // of list
+	epoch  uint64        // number of the run: counts Syncs
+	mixed  bool          // a goroutine lane took part, or something was issued early: not for a graph
+	graphs bool          // graphs are wanted
+	known  []*graph      // lists that were seen, newest last
+	match  *graph        // whose list begins like this one; nothing was issued yet then
+	live   [streams]bool // has commands that were issued and not waited for
+}
+
+// push queues a command.
+func (d *Device) push(c command) {
+	b := &d.batch
+	b.list = append(b.list, c)
+	n := len(b.list)
+	if n == 1 && b.graphs {
+		b.match = b.find(&c)
+	}
+	if b.match != nil {
+		if n <= len(b.match.list) && b.match.list[n-1] == c {
+			return
+		}
+		b.match = nil // another run after all: what was held back is issued
+	}
+	if n-b.issued >= issueEvery {
+		d.issue()
+	}
+}
+
+// flush issues what is queued: somebody outside the streams is about to wait for it.
+func (d *Device) flush() {
+	d.batch.mixed = true
+	d.batch.match = nil
+	d.issue()
+}
+
+// issue hands the rest of the list to the driver. After a failure the rest is dropped: the run is lost.
+func (d *Device) issue() {
+	b := &d.batch
+	if d.err == nil && b.issued < len(b.list) {
+		d.err = d.with(func() error {
+			for ; b.issued < len(b.list); b.issued++ {
+				if err := d.do(&b.list[b.issued], false); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	b.issued = len(b.list)
+}
+
+// do issues one command. Inside a capture nothing may be annotated.
+func (d *Device) do(c *command, capture bool) error {
+	s := d.streams[c.lane]
+	if !capture {
+		d.batch.live[c.lane] = true
+	}
+	switch c.kind {
+	case commandLaunch:
+		if err := c.kernel.expect(s); err != nil {
+			return err
+		}
+		l := c.launch
+		err := l.fn.Launch(l.grid[0], l.grid[1], l.grid[2], l.block, 1, 1, l.shared, s, l.params)
+		if err != nil {
+			return c.kernel.failed(fmt.Errorf("launching %s over %v blocks of %d threads: %w", l.name, l.grid, l.block, err))
+		}
+		return nil
+	case commandHtoD:
+		return c.failed(cu.MemcpyHtoDAsync(cu.DevicePtr(c.to), c.host, c.bytes, s))
+	case commandDtoH:
+		return c.failed(cu.MemcpyDtoHAsync(c.host, cu.DevicePtr(c.from), c.bytes, s))
+	case commandDtoD:
+		return c.failed(cu.MemcpyDtoDAsync(cu.DevicePtr(c.to), cu.DevicePtr(c.from), c.bytes, s))
+	case commandRecord:
+		return c.failed(d.events[c.slot].ev.Record(s))
+	case commandWait:
+		return c.failed(s.Wait(d.events[c.slot].ev, 0))
+	}
+	panic(ir.Bugf("command %d", c.kind))
+}
+
+func (c *command) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	what := [...]string{commandHtoD: "copying to the device", commandDtoH: "copying to the host", commandDtoD: "copying on the device",
+		commandRecord: "recording an event", commandWait: "waiting for an event"}[c.kind]
+	return fmt.Errorf("%s on the %v lane (%d bytes): %w", what, c.lane, c.bytes, err)
+}
+
+// finish issues what is left and waits until the streams are empty.
+func (d *Device) finish() {
+	b := &d.batch
+	if b.match != nil && len(b.match.list) == len(b.list) && d.err == nil {
+		d.err = d.with(func() error { return b.match.exec.Launch(d.streams[plan.Compute]) })
+		b.live[plan.Compute] = true
+		b.issued = len(b.list)
+	}
+	d.issue()
+	any := false
+	for _, l := range b.live {
+		any = any || l
+	}
+	if any {
+		err := d.with(d.drain)
+		if d.err == nil {
+			d.err = err
+		}
+	}
+	if b.match == nil && d.err == nil {
+		d.err = d.remember()
+	}
+	b.list, b.issued, b.match, b.mixed = b.list[:0], 0, nil, false
+	b.epoch++
+}
+
+// drain waits for the streams that have work.
+func (d *Device) drain() error {
+	var first error
+	for l, busy := range d.batch.live {
+		if !busy {
+			continue
+		}
+		if err := d.streams[l].Synchronize(); err != nil && first == nil {
+			first = d.lost(plan.Lane(l), err)
+		}
+		d.batch.live[l] = false
+	}
+	return first
+}
+
+// lost is the error of a stream that failed after its commands were issued: the driver does not say which one it was.
+func (d *Device) lost(l plan.Lane, err error) error {
+	last := "nothing"
+	for i := range d.batch.list {
+		if c := &d.batch.list[i]; c.kind == commandLaunch {
+			if last == "nothing" {
+				last = "between " + c.kernel.String()
+			}
+			if i+1 == len(d.batch.list) || !d.laterLaunch(i) {
+				last += " and " + c.kernel.String()
+			}
+		}
+	}
+	return &ir.Error{Kind: ir.Failed, Cause: fmt.Errorf("the device failed on the %v lane, running %s: %w", l, last, err),
+		Remedy: "checkpoints are intact; run one instruction at a time (--check) to find the op"}
+}
+
+func (d *Device) laterLaunch(i int) bool {
+	for _, c := range d.batch.list[i+1:] {
+		if c.kind == commandLaunch {
+			return true
+		}
+	}
+	return false
+}
+
+// transfer moves bytes between an arena and the host, with every lane drained first.
+func (d *Device) transfer(a *arena, offset int64, raw []byte, up bool) error {
+	if len(d.batch.list) > 0 {
+		d.finish()
+		if err := d.err; err != nil {
+			return err // stays for Sync too
+		}
+	}
+	if a.host != nil {
+		if up {
+			copy(a.host[offset:], raw)
+		} else {
+			copy(raw, a.host[offset:])
+		}
+		return nil
+	}
+	at, p, n := cu.DevicePtr(a.device+uintptr(offset)), unsafe.Pointer(unsafe.SliceData(raw)), int64(len(raw))
+	return d.with(func() error {
+		if up {
+			return cu.MemcpyHtoD(at, p, n)
+		}
+		return cu.MemcpyDtoH(p, at, n)
+	})
+}
+
+// graph is a list that was seen, and what it was captured as.
+type graph struct {
+	list []command
+	exec *drv.Graph // nil: seen once, or not to be captured
+	flat bool       // capturing failed: never again
+}
+
+// Lists shorter than this are issued as they are, and no more than so many are kept.
+const (
+	graphCommands = 8
+	maxGraphs     = 8
+)
+
+// find looks for a captured list that begins with a command.
+func (b *batch) find(c *command) *graph {
+	for i := len(b.known) - 1; i >= 0; i-- {
+		if g := b.known[i]; g.exec != nil && g.list[0] == *c {
+			return g
+		}
+	}
+	return nil
+}
+
+// remember captures the list that has just run if it ran before, else notes it.
+func (d *Device) remember() error {
+	b := &d.batch
+	if !b.graphs || b.mixed || len(b.list) < graphCommands {
+		return nil
+	}
+	for _, g := range b.known {
+		if len(g.list) != len(b.list) || !equalCommands(g.list, b.list) {
+			continue
+		}
+		if g.exec != nil || g.flat {
+			return nil
+		}
+		return d.with(func() error {
+			exec, err := d.capture(g.list)
+			if err != nil {
+				g.flat = true // the list works without; drivers differ in what they can capture
+				return nil
+			}
+			g.exec = exec
+			return nil
+		})
+	}
+	if len(b.known) < maxGraphs {
+		b.known = append(b.known, &graph{list: append([]command{}, b.list...)})
+	}
+	return nil
+}
+
+func equalCommands(x, y []command) bool {
+	for i := range x {
+		if x[i] != y[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// capture records a list as a graph without running it. The copy lanes leave the compute lane at the start and join it at the end, so that
+// one stream holds all.
+func (d *Device) capture(list []command) (*drv.Graph, error) {
+	main := d.streams[plan.Compute]
+	if err := drv.BeginCapture(main); err != nil {
+		return nil, err
+	}
+	err := d.captured(list)
+	exec, e := drv.EndCapture(main) // in any case: the stream must not stay in capture
+	if err == nil {
+		err = e
+	}
+	if err != nil && e == nil && exec != nil {
+		_ = exec.Destroy() // the first error says more
+	}
+	return exec, err
+}
+
+func (d *Device) captured(list []command) error {
+	main := d.streams[plan.Compute]
+	if err := d.fork.Record(main); err != nil {
+		return err
+	}
+	for l := 1; l < streams; l++ {
+		if err := d.streams[l].Wait(d.fork, 0); err != nil {
+			return err
+		}
+	}
+	for i := range list {
+		if err := d.do(&list[i], true); err != nil {
+			return err
+		}
+	}
+	for l := 1; l < streams; l++ {
+		if err := d.joins[l].Record(d.streams[l]); err != nil {
+			return err
+		}
+		if err := main.Wait(d.joins[l], 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close frees the graphs.
+func (b *batch) close() error {
+	var first error
+	for _, g := range b.known {
+		if g.exec == nil {
+			continue
+		}
+		if err := g.exec.Destroy(); err != nil && first == nil {
+			first = err
+		}
+	}
+	b.known = nil
+	return first
+}

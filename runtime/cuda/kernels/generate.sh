@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Makes sm_75/*.ptx and sm_80/*.ptx of the C files here. The compiler is part of the result: clang 19 of Debian bookworm (apt-get install clang-19).
+# No kernel is launched with more than 256 threads; the assembler is told, so that it may give each of them more registers.
+# With --check it compares with what is there instead and changes nothing. Names of files as arguments restrict it to these.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+check=
+if [ "${1:-}" = --check ]; then
+  check=1
+  shift
+fi
+clang=${CLANG:-clang-19}
+if ! command -v "$clang" >/dev/null; then
+  echo "$clang is not here: apt-get install clang-19, or set CLANG"
+  exit 1
+fi
+
+# file and element types: f32 f64 h16 make NAME_TYPE.ptx, int the same without a macro, - makes NAME.ptx
+modules() {
+  cat <<'LIST'
+unary f32 f64 h16 int
+roundfloat f32 f64 h16
+activation f32 f64 h16 int
+arithmetic f32 f64 h16 int
+compare f32 f64 h16 int
+cast -
+logic -
+where -
+move -
+iota f32 f64 h16 int
+cumsum f32 f64 h16 int
+LIST
+}
+
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+mkdir -p "$out/sm_75" "$out/sm_80"
+compile() { # target ptx file module macro
+  "$clang" --target=nvptx64-nvidia-cuda "-march=$1" -Xclang -target-feature -Xclang "+$2" -O3 -ffreestanding -fno-math-errno -ffp-contract=off \
+    -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-parameter -Wno-unknown-attributes ${5:+-D$5} -S "$3.c" -o - |
+    sed -e 's/[[:space:]]*\/\/.*$//' -e '/^[[:space:]]*$/d' |
+    awk '/\.entry/ { entry = 1 } { print } entry && $0 == ")" { print ".maxntid 256, 1, 1"; entry = 0 }' >"$out/$1/$4.ptx"
+}
+modules | while read -r file types; do
+  if [ $# -gt 0 ] && [[ " $* " != *" $file "* ]]; then
+    continue
+  fi
+  for t in $types; do
+    case $t in
+    -) name=$file macro= ;;
+    int) name=${file}_int macro= ;;
+    *) name=${file}_$t macro=${t^^} ;;
+    esac
+    compile sm_75 ptx63 "$file" "$name" "$macro"
+    compile sm_80 ptx70 "$file" "$name" "$macro"
+  done
+done
+if [ -n "$check" ]; then
+  for f in "$out"/sm_*/*.ptx; do
+    diff -q "$f" "${f#"$out"/}"
+  done
+  echo "the texts are what the sources give"
+else
+  cp -r "$out"/sm_* .
+fi

@@ -1,0 +1,62 @@
+//go:build cuda && linux
+
+package cuda
+
+import (
+	"bytes"
+	"fmt"
+	gort "runtime"
+
+	"gorgonia.org/cu"
+
+	"aitk/ir"
+)
+
+// logBytes is room for what the driver says about a text.
+const logBytes = 8 << 10
+
+// function finds a kernel function, compiling its module's text when it is first needed.
+func (d *Device) function(module, name string) (cu.Function, error) {
+	key := module + "." + name
+	if f, ok := d.functions[key]; ok {
+		return f, nil
+	}
+	var f cu.Function
+	err := d.with(func() error {
+		m, ok := d.modules[module]
+		if !ok {
+			var err error
+			if m, err = d.compile(module); err != nil {
+				return err
+			}
+			d.modules[module] = m
+		}
+		var err error
+		if f, err = m.Function(name); err != nil {
+			return fmt.Errorf("module %s has no function %s: %w", module, name, err)
+		}
+		return nil
+	})
+	if err == nil {
+		d.functions[key] = f
+	}
+	return f, err
+}
+
+// compile hands a text to the driver. What it says goes into the error.
+func (d *Device) compile(module string) (cu.Module, error) {
+	ptx, err := text(module, d.arch)
+	if err != nil {
+		return cu.Module{}, err
+	}
+	log := make([]byte, logBytes)
+	option := &cu.JITErrorLogBuffer{Buffer: log}
+	m, err := cu.LoadDataEx(ptx, option)
+	gort.KeepAlive(option)
+	if err != nil {
+		said := bytes.TrimSpace(log[:max(0, bytes.IndexByte(log, 0))])
+		return m, &ir.Error{Kind: ir.Failed, Cause: fmt.Errorf("the driver does not compile kernels/%s for compute capability %d.%d: %w: %s", module, d.arch/10, d.arch%10, err, said),
+			Remedy: "a driver of CUDA 11.0 or newer compiles the texts for compute capability 8.0, one of CUDA 10.0 those for 7.5"}
+	}
+	return m, nil
+}
