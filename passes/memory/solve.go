@@ -96,9 +96,9 @@ func (m *model) improve(feasible snapshot, o Options) snapshot {
 	budget := m.p.BudgetBytes
 	moves := o.Moves
 	if moves == 0 {
-		moves = min(120000, 200000000/int64(m.n))
+		moves = min(120000, 20000+1000*int64(m.n), 200000000/int64(m.n))
 		if m.p.Lanes != nil { // each asks the clock
-			moves = min(50000, 30000000/int64(m.n))
+			moves = min(50000, 20000+1000*int64(m.n), 30000000/int64(m.n))
 		}
 	}
 	x := newSearch(newState(m), budget, o.Seed)
@@ -115,14 +115,17 @@ func (m *model) improve(feasible snapshot, o Options) snapshot {
 	s.restore(feasible)
 	s.dropIdle(budget)
 	x.offer(s)
-	x.load(x.best)
-	x.anneal(moves * 3 / 8)
-	x.load(newState(m).snap()) // from nothing: the way down may lie elsewhere
-	x.anneal(moves / 4)
-	x.rebuild(moves / 64)
-	x.load(x.best)
-	x.anneal(moves * 3 / 8)
-	x.rebuild(moves / 64)
+	// Several short runs beat a long one on small problems, where each either finds the way or does not.
+	run := max(1, min(moves*3/8, 6000+100*int64(m.n)))
+	for k := int64(0); k == 0 || (k+1)*run <= moves; k++ {
+		if start := x.best; k%2 == 0 {
+			x.load(start)
+		} else {
+			x.load(newState(m).snap()) // from nothing: the way down may lie elsewhere
+		}
+		x.anneal(run)
+		x.rebuild(run / 48)
+	}
 	last := newState(m)
 	last.restore(x.best)
 	last.dropIdle(budget)
