@@ -121,6 +121,10 @@ func Import(path string, opt Options) (*Model, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return importFile(f, opt)
+}
+
+func importFile(f *file, opt Options) (*Model, error) {
 	src, w, err := read(f)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,7 @@ const (
 	keyNamespace = "namespace"
 	keyScopes    = "pkg.torch.onnx.name_scopes"
 	keyCall      = "pkg.torch.onnx.fx_node"
+	keyRule      = "pkg.onnxscript.rewriter.rule_name"
 )
 
 func prop(props []*onnxpb.StringStringEntryProto, key string) string {

@@ -36,9 +36,7 @@ func readSource(f *file) (*source, error) {
 		s.opsets[d] = max(s.opsets[d], o.GetVersion())
 	}
 	if v := s.opsets[""]; v < minOpset {
-		return nil, &ir.Error{Origin: ir.Origin{File: f.path}, Kind: ir.Unsupported,
-			Cause:  fmt.Errorf("opset %d is older than %d", v, minOpset),
-			Remedy: "convert the model first: python -c \"import onnx, onnx.version_converter as v; onnx.save(v.convert_version(onnx.load('old.onnx'), 13), 'new.onnx')\""}
+		return nil, &ir.Error{Origin: ir.Origin{File: f.path}, Kind: ir.Unsupported, Cause: fmt.Errorf("opset %d is older than %d", v, minOpset), Remedy: remedyConvert}
 	}
 	s.meta = readMetadata(s.graph)
 	return s, errors.Join(s.readTensors(), s.readNodes())

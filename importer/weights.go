@@ -57,6 +57,7 @@ type weights struct {
 	named  map[string]*param // by name and alias
 	views  map[string]*view  // by tensor of the file; tensors without one are constants
 	byUse  map[use]*view     // overrides views where one tensor stands for several parameters
+	ties   []tie             // lost and false ones, in the order they were found
 }
 
 func classify(s *source) (*weights, error) {
@@ -148,6 +149,8 @@ func (w *weights) tensor(t *tensor) {
 		w.buffer(t, "the exporter says "+meta.kind[t.name]+": no parameter of the module")
 	case len(meta.parameters(meta.foldedFrom[t.name])) > 0:
 		w.folded(t, info, meta.parameters(meta.foldedFrom[t.name]), slots)
+	case w.foldedBias(t.name):
+		w.add(t, weight("bias that the exporter made when it folded a batch norm"), view{})
 	case meta.known():
 		w.buffer(t, "not in the exporter's list of parameters")
 	default:
@@ -159,6 +162,10 @@ func (w *weights) tensor(t *tensor) {
 func (w *weights) folded(t *tensor, info param, from []string, slots slots) {
 	info.Role, info.Trainable = ir.Weight, true
 	name := from[0]
+	if w.named[name] != nil && !slots.linear && w.uniform(t) {
+		w.buffer(t, "computed by the exporter from the shape of "+name)
+		return
+	}
 	only := len(w.src.meta.foldedFrom[t.name]) == 1
 	switch flat, isVector := vectorOf(t.typ); {
 	case len(from) > 1:
@@ -177,6 +184,28 @@ func (w *weights) folded(t *tensor, info param, from []string, slots slots) {
 		info.Reason = "folded by the exporter from a part of " + name
 		w.add(t, info, view{})
 	}
+}
+
+// uniform tells whether all elements of a small tensor are equal: what is made from a parameter that the file has in full, and has nothing of its
+// values, was made from its shape.
+func (w *weights) uniform(t *tensor) bool {
+	if t.typ.Bytes() > 1<<20 || t.init.Kind != ir.InitFile && t.init.Kind != ir.InitLiteral {
+		return false
+	}
+	raw, err := w.src.file.bytes(t.init)
+	return err == nil && uniform(raw, int(t.typ.DType.Bits()/8))
+}
+
+// foldedBias tells whether a tensor is the bias of a node into which a batch norm was folded.
+func (w *weights) foldedBias(name string) bool {
+	return slices.ContainsFunc(w.src.uses[name], func(u use) bool {
+		return u.operand == 2 && foldsBatchNorm(w.src.graph.Node[u.node])
+	})
+}
+
+// foldsBatchNorm tells whether an optimizer merged a batch norm into a node. Its scope is then that of the batch norm.
+func foldsBatchNorm(n *onnxpb.NodeProto) bool {
+	return strings.Contains(prop(n.MetadataProps, keyRule), "BatchNorm")
 }
 
 // vectorOf is the type without axes of extent 1, if one axis is left.
@@ -254,6 +283,7 @@ func (w *weights) identities() {
 		w.tensor(&t)
 		if own := w.views[t.name]; own != nil {
 			own.param.Reason += fmt.Sprintf("; shares the tensor of %q because the values were equal when exported", v.param.Name)
+			w.ties = append(w.ties, tie{param: own.param, tensor: of.name, of: v.param})
 		}
 	}
 }
@@ -289,6 +319,7 @@ func (w *weights) retie() error {
 			p.Reason += ", but its values differ"
 			continue
 		}
+		w.ties = append(w.ties, tie{lost: true, param: first, tensor: p.Name})
 		first.Aliases = append(first.Aliases, p.Name)
 		v.param = first
 		w.params = slices.DeleteFunc(w.params, func(q *param) bool { return q == p })
@@ -335,6 +366,9 @@ func (w *weights) splitTies() {
 		}
 		for _, i := range byModule[module] {
 			n := w.src.graph.Node[i]
+			if foldsBatchNorm(n) {
+				continue
+			}
 			for k, operand := range n.Input {
 				v := w.views[operand]
 				if v == nil || v.param.Role != ir.Weight || strings.HasPrefix(v.param.Name, module+".") || !strings.HasSuffix(v.param.Name, leaf) {
@@ -361,6 +395,7 @@ func (w *weights) part(name string, u use, v *view) {
 		p.Reason = fmt.Sprintf("a parameter of its own that shares the tensor of %q because the values were equal when exported", v.param.Name)
 		w.params = append(w.params, p)
 		w.named[name] = p
+		w.ties = append(w.ties, tie{param: p, tensor: w.src.graph.Node[u.node].Input[u.operand], of: v.param})
 	}
 	w.byUse[u] = &view{param: p, transposed: v.transposed, shape: v.shape}
 }

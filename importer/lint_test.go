@@ -1,0 +1,80 @@
+package importer
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// expectation is what a linter must say of a graph: codes that it must report, and where given the only ones that it may.
+type expectation struct {
+	Must []string  `json:"lint_must_include"`
+	Only *[]string `json:"lint_only"`
+}
+
+func codesOf(t *testing.T, path string, opt LintOptions) []string {
+	t.Helper()
+	list, err := Lint(path, opt)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	var codes []string
+	for _, f := range list {
+		if f.Message == "" || f.Severity == "" {
+			t.Errorf("%s: a finding without message or severity: %+v", path, f)
+		}
+		codes = append(codes, f.Code)
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
+func (e *expectation) check(t *testing.T, name string, codes []string) {
+	t.Helper()
+	for _, c := range e.Must {
+		if !slices.Contains(codes, c) {
+			t.Errorf("%s: lint says %v and not %s", name, codes, c)
+		}
+	}
+	for _, c := range codes {
+		if e.Only != nil && !slices.Contains(*e.Only, c) {
+			t.Errorf("%s: lint says %s, and may say only %v", name, c, *e.Only)
+		}
+	}
+}
+
+// TestLintTraps holds the linter against exports that lost, hid or changed something.
+func TestLintTraps(t *testing.T) {
+	folder := filepath.Join("..", "..", "shared", "models", "small", "traps")
+	raw, err := os.ReadFile(filepath.Join(folder, "expect.json"))
+	if err != nil {
+		t.Skip("the collection of traps is not at hand")
+	}
+	var expected map[string]*expectation
+	if err := json.Unmarshal(raw, &expected); err != nil {
+		t.Fatal(err)
+	}
+	for name, e := range expected {
+		t.Run(name, func(t *testing.T) {
+			e.check(t, name, codesOf(t, filepath.Join(folder, name+".onnx"), LintOptions{}))
+		})
+	}
+}
+
+// TestLintClean: recommended exports of real models give no finding but the batch norm that the exporter always writes in inference mode.
+func TestLintClean(t *testing.T) {
+	files, _ := filepath.Glob(filepath.Join("..", "..", "shared", "models", "small", "*", "model.onnx"))
+	if len(files) == 0 {
+		t.Skip("the collection of small models is not at hand")
+	}
+	only := &expectation{Only: &[]string{InferenceBatchNorm}}
+	for _, f := range files {
+		if m, err := Inspect(f); err != nil || m.Unsupported != nil {
+			t.Logf("%s: some ops have no lowering", f)
+			continue
+		}
+		only.check(t, f, codesOf(t, f, LintOptions{}))
+	}
+}
