@@ -1,12 +1,6 @@
 package importer
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
-
 	"aitk/importer/onnxpb"
 	"aitk/ir"
 	"aitk/ir/op"
@@ -36,6 +30,7 @@ type operand struct {
 	value  *ir.Value  // nil until a node of the graph needs it
 	known  *ir.Tensor // nil where only run time can tell
 	elem   int32      // ONNX type, where typ only holds its values (narrow.go)
+	real   *operand   // of quantized content: the floats that it was rounded from, after rounding; gradients pass through them
 	buffer *param     // the file's tensor that known is a copy of, if it is too large for a literal
 	seq    []*operand
 	isSeq  bool
@@ -265,39 +260,4 @@ func (l *lowering) bufferFor(t *tensor) *param {
 	l.w.params = append(l.w.params, p)
 	l.w.named[t.name] = p
 	return p
-}
-
-// unknownOps lists the ops of needed nodes that have no lowering: one line an op, with its first nodes.
-func (l *lowering) unknownOps(results []string) error {
-	const named = 5 // nodes named for each op
-	nodes := map[string][]int{}
-	for i, ok := range l.src.needed(results) {
-		n := l.src.graph.Node[i]
-		if ok && lowererOf(domainOf(n.GetDomain()), n.GetOpType()) == nil {
-			key := l.src.origin(i).OpType
-			nodes[key] = append(nodes[key], i)
-		}
-	}
-	if len(nodes) == 0 {
-		return nil
-	}
-	var ops []string
-	for name := range nodes {
-		ops = append(ops, name)
-	}
-	slices.SortFunc(ops, func(a, b string) int { return cmp.Compare(nodes[a][0], nodes[b][0]) })
-	var text strings.Builder
-	fmt.Fprintf(&text, "%d ops are not supported:", len(ops))
-	for _, name := range ops {
-		fmt.Fprintf(&text, "\n  %s (%d nodes):", name, len(nodes[name]))
-		for k, i := range nodes[name] {
-			if k == named {
-				fmt.Fprintf(&text, " and %d more", len(nodes[name])-named)
-				break
-			}
-			n := l.src.graph.Node[i]
-			fmt.Fprintf(&text, " %q", cmp.Or(n.GetName(), strings.Join(n.Output, ",")))
-		}
-	}
-	return &ir.Error{Origin: ir.Origin{File: l.src.file.path}, Kind: ir.Unsupported, Cause: errors.New(text.String())}
 }
