@@ -10,7 +10,10 @@ import (
 // lowerMatMul gives vectors the axis that numpy gives them: a row on the left, a column on the right.
 func lowerMatMul(c *call) []*operand {
 	c.args(2, 2)
-	a, b := c.arg(0), c.arg(1)
+	return one(c.matmul(c.arg(0), c.arg(1)))
+}
+
+func (c *call) matmul(a, b *operand) *operand {
 	ra, rb := len(a.typ.Shape), len(b.typ.Shape)
 	if ra == 0 || rb == 0 {
 		c.invalid("operands %v and %v: a scalar is no matrix", a.typ, b.typ)
@@ -30,7 +33,7 @@ func lowerMatMul(c *call) []*operand {
 		row := len(y.typ.Shape) - 2
 		s = slices.Delete(s, row, row+1)
 	}
-	return one(c.reshape(y, s...))
+	return c.reshape(y, s...)
 }
 
 // lowerGemm is alpha*A*B + beta*C; A and B may be transposed, C broadcasts to the result.
@@ -115,10 +118,12 @@ func (c *call) kernelShape(w *operand) []int64 {
 
 func lowerConv(c *call) []*operand {
 	c.args(2, 3)
-	x, w := c.arg(0), c.arg(1)
+	return one(c.channelBias(c.conv(c.arg(0), c.arg(1)), 2))
+}
+
+func (c *call) conv(x, w *operand) *operand {
 	win := c.window(x.typ.Shape, c.kernelShape(w))
-	y := c.emit(op.Conv{Strides: win.strides, Dilations: win.dilations, Pads: win.pads, Group: c.int("group", 1)}, x, w)
-	return one(c.channelBias(y, 2))
+	return c.emit(op.Conv{Strides: win.strides, Dilations: win.dilations, Pads: win.pads, Group: c.int("group", 1)}, x, w)
 }
 
 // channelBias adds operand k, one number a channel, unless it is absent or known to be zero.

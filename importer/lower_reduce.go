@@ -1,6 +1,9 @@
 package importer
 
 import (
+	"slices"
+
+	"aitk/ir"
 	"aitk/ir/op"
 )
 
@@ -28,9 +31,9 @@ func lowerReduce(c *call) []*operand {
 	case "ReduceMean":
 		x = c.emit(op.ReduceMean{Axes: axes, KeepDims: keep}, x)
 	case "ReduceMax":
-		x = c.emit(op.ReduceMax{Axes: axes, KeepDims: keep}, x)
+		x = c.extremum(x, axes, keep, func(keep bool) ir.Op { return op.ReduceMax{Axes: axes, KeepDims: keep} })
 	case "ReduceMin":
-		x = c.emit(op.ReduceMin{Axes: axes, KeepDims: keep}, x)
+		x = c.extremum(x, axes, keep, func(keep bool) ir.Op { return op.ReduceMin{Axes: axes, KeepDims: keep} })
 	case "ReduceProd":
 		x = c.emit(op.ReduceProd{Axes: axes, KeepDims: keep}, x)
 	case "ReduceL1":
@@ -42,16 +45,30 @@ func lowerReduce(c *call) []*operand {
 	case "ReduceLogSum":
 		x = c.emit(op.Log{}, c.emit(sum, x))
 	case "ReduceLogSumExp":
-		// The greatest element is taken out first, so that Exp does not overflow.
-		top := c.emit(op.ReduceMax{Axes: axes, KeepDims: true}, x)
-		s := c.emit(op.Log{}, c.emit(op.ReduceSum{Axes: axes, KeepDims: true}, c.emit(op.Exp{}, c.emit(op.Sub{}, x, top))))
-		x = c.emit(op.Add{}, s, top)
-		if !keep {
-			// A view: the extents along axes are 1 by now.
-			x = c.emit(op.ReduceSum{Axes: axes}, x)
-		}
+		x = c.logSumExp(x, axes, keep)
 	}
 	return one(x)
+}
+
+// extremum reduces booleans as small integers, and gives the neutral element where there is nothing to choose from.
+func (c *call) extremum(x *operand, axes []int64, keep bool, reduce func(keep bool) ir.Op) *operand {
+	for _, a := range axes {
+		if x.typ.Shape[a] != 0 {
+			continue
+		}
+		s := dropped(x.typ.Shape, axes)
+		if keep {
+			s = slices.Clone(x.typ.Shape)
+			for _, a := range axes {
+				s[a] = 1
+			}
+		}
+		return c.fill(ir.Type{DType: x.typ.DType, Shape: s}, noElements(c.n.GetOpType(), x.typ.DType))
+	}
+	if x.typ.DType == ir.Bool {
+		return c.cast(c.emit(reduce(keep), c.cast(x, ir.U8)), ir.Bool)
+	}
+	return c.emit(reduce(keep), x)
 }
 
 func lowerCumSum(c *call) []*operand {

@@ -13,7 +13,7 @@ func lowererOf(domain, opType string) lowerFunc {
 	if domain != "" {
 		return nil
 	}
-	for _, family := range [](func(string) lowerFunc){mathLowerer, shapeLowerer, indexLowerer, reduceLowerer, nnLowerer} {
+	for _, family := range [](func(string) lowerFunc){mathLowerer, shapeLowerer, indexLowerer, reduceLowerer, nnLowerer, quantLowerer} {
 		if f := family(opType); f != nil {
 			return f
 		}
@@ -50,6 +50,32 @@ func mathLowerer(opType string) lowerFunc {
 		return unaryOp(op.Cos{})
 	case "Tan":
 		return lowerTan
+	case "Asin":
+		return formula((*call).asin)
+	case "Acos":
+		return formula((*call).acos)
+	case "Atan":
+		return unaryOp(op.Atan{})
+	case "Sinh":
+		return formula((*call).sinh)
+	case "Cosh":
+		return formula((*call).cosh)
+	case "Asinh":
+		return formula((*call).asinh)
+	case "Acosh":
+		return formula((*call).acosh)
+	case "Atanh":
+		return formula((*call).atanh)
+	case "Shrink":
+		return lowerShrink
+	case "SwiGLU":
+		return lowerSwiGLU
+	case "HannWindow":
+		return cosineWindow(0.5, 0.5)
+	case "HammingWindow":
+		return cosineWindow(25.0/46, 21.0/46)
+	case "BlackmanWindow":
+		return cosineWindow(0.42, 0.5, 0.08)
 	case "Tanh":
 		return unaryOp(op.Tanh{})
 	case "Erf":
@@ -214,6 +240,10 @@ func indexLowerer(opType string) lowerFunc {
 		return argExtreme(false)
 	case "ArgMin":
 		return argExtreme(true)
+	case "TopK":
+		return lowerTopK
+	case "Hardmax":
+		return lowerHardmax
 	case "Resize":
 		return lowerResize
 	case "Upsample":
@@ -234,6 +264,14 @@ func reduceLowerer(opType string) lowerFunc {
 		return softmax(func(axis int64) ir.Op { return op.Softmax{Axis: axis} })
 	case "LogSoftmax":
 		return softmax(func(axis int64) ir.Op { return op.LogSoftmax{Axis: axis} })
+	case "Einsum":
+		return lowerEinsum
+	case "LRN":
+		return lowerLRN
+	case "LpNormalization":
+		return lowerLpNormalization
+	case "MeanVarianceNormalization":
+		return lowerMeanVarianceNormalization
 	case "SoftmaxCrossEntropyLoss":
 		return lowerCrossEntropy
 	case "NegativeLogLikelihoodLoss":
@@ -261,6 +299,20 @@ func nnLowerer(opType string) lowerFunc {
 		return globalPool(func(axes []int64) ir.Op { return op.ReduceMean{Axes: axes, KeepDims: true} })
 	case "GlobalMaxPool":
 		return globalPool(func(axes []int64) ir.Op { return op.ReduceMax{Axes: axes, KeepDims: true} })
+	case "LpPool":
+		return lowerLpPool
+	case "GlobalLpPool":
+		return lowerGlobalLpPool
+	case "RNN":
+		return lowerRNN
+	case "LSTM":
+		return lowerLSTM
+	case "GRU":
+		return lowerGRU
+	case "Attention":
+		return lowerAttention
+	case "RotaryEmbedding":
+		return lowerRotaryEmbedding
 	case "Dropout":
 		return lowerDropout
 	case "BatchNormalization":
@@ -273,6 +325,27 @@ func nnLowerer(opType string) lowerFunc {
 		return lowerInstanceNorm
 	case "GroupNormalization":
 		return lowerGroupNorm
+	}
+	return nil
+}
+
+// quantLowerer has quantization and the ops on quantized operands. (lower_qdq.go, lower_qlinear.go)
+func quantLowerer(opType string) lowerFunc {
+	switch opType {
+	case "QuantizeLinear":
+		return lowerQuantizeLinear
+	case "DequantizeLinear":
+		return lowerDequantizeLinear
+	case "DynamicQuantizeLinear":
+		return lowerDynamicQuantizeLinear
+	case "MatMulInteger":
+		return lowerMatMulInteger
+	case "ConvInteger":
+		return lowerConvInteger
+	case "QLinearMatMul":
+		return lowerQLinearMatMul
+	case "QLinearConv":
+		return lowerQLinearConv
 	}
 	return nil
 }
