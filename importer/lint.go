@@ -52,6 +52,7 @@ type Finding struct {
 	Severity  Severity `json:"severity"`
 	Node      string   `json:"node,omitempty"`      // name of the node, or of its first output
 	Parameter string   `json:"parameter,omitempty"` // author's name, or the tensor's in the file
+	Tensor    string   `json:"tensor,omitempty"`    // of the file, where its name is another
 	Message   string   `json:"message"`
 	Remedy    string   `json:"remedy,omitempty"`
 }
@@ -152,6 +153,11 @@ func (l *linter) at(i int, code string, s Severity, remedy, format string, args 
 // of is a finding about a parameter.
 func (l *linter) of(param, code string, s Severity, remedy, format string, args ...any) {
 	l.add(Finding{Code: code, Severity: s, Parameter: param, Message: fmt.Sprintf(format, args...), Remedy: remedy})
+}
+
+// kept is a finding about how the file keeps a parameter.
+func (l *linter) kept(param, tensor, code string, s Severity, remedy, format string, args ...any) {
+	l.add(Finding{Code: code, Severity: s, Parameter: param, Tensor: tensor, Message: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
 func nodeLabel(n *onnxpb.NodeProto) string { return cmp.Or(n.GetName(), first(n.Output)) }

@@ -91,7 +91,7 @@ func (l *linter) dropped(folded map[string]bool) {
 		switch {
 		case folded[module] || l.quantized(name): // another finding says it
 		case within[name] != "":
-			l.of(name, FoldedParameter, LintWarning, remedyExport, "the exporter folded it into %q and kept nothing else of it: what is left trains as one weight of another form", within[name])
+			l.kept(name, within[name], FoldedParameter, LintWarning, remedyExport, "the exporter folded it into a tensor and kept nothing else of it: what is left trains as one weight of another form")
 		default:
 			l.of(name, DroppedParameter, LintWarning, remedyExport, "the exporter left this parameter out: its value changed nothing when it ran (a bias of zeros); training goes on without it")
 		}
@@ -122,13 +122,13 @@ func (l *linter) renamed() {
 		from := l.src.meta.parameters(l.src.meta.foldedFrom[t])
 		switch {
 		case v.transposed:
-			l.of(v.param.Name, RenamedParameter, LintInfo, "", "the file holds its transpose as %q; it is shown, trained and saved under its author's name and orientation", t)
+			l.kept(v.param.Name, t, RenamedParameter, LintInfo, "", "the file holds its transpose under another name; it is shown, trained and saved under its author's name and orientation")
 		case len(from) > 1:
 			l.of(v.param.Name, FoldedParameter, LintWarning, remedyExport, "folded from %s: they train as one weight of another form", strings.Join(from, ", "))
 		case len(from) == 1 && strings.Contains(v.param.Reason, "part"):
-			l.of(from[0], FoldedParameter, LintInfo, remedyExport, "the file holds %q, computed from it and perhaps only a part of it; that is what trains", t)
+			l.kept(from[0], t, FoldedParameter, LintInfo, remedyExport, "the file holds what the exporter computed from it, perhaps only a part of it; that is what trains")
 		case t != v.param.Name && l.src.meta.kind[t] == "":
-			l.of(v.param.Name, RenamedParameter, LintInfo, "", "the file holds it as %q; it is shown, trained and saved under its author's name", t)
+			l.kept(v.param.Name, t, RenamedParameter, LintInfo, "", "the file holds it under another name; it is shown, trained and saved under its author's name")
 		}
 	}
 }

@@ -30,10 +30,10 @@ const tieBytes = 256 << 20
 func (l *linter) ties() {
 	for _, t := range l.w.ties {
 		if t.lost {
-			l.of(t.param.Name, LostTie, LintInfo, remedyExport, "the exporter stored it twice, the second time transposed as %q; both train as one again", t.tensor)
+			l.kept(t.param.Name, t.tensor, LostTie, LintInfo, remedyExport, "the exporter stored it twice, the second time transposed; both train as one again")
 			continue
 		}
-		l.of(t.param.Name, FalseTie, LintInfo, remedyExport, "it shares tensor %q with %q because their values were equal when exported; they are two parameters again", t.tensor, t.of.Name)
+		l.kept(t.param.Name, t.tensor, FalseTie, LintInfo, remedyExport, "it shares the tensor of %q because their values were equal when exported; they are two parameters again", t.of.Name)
 	}
 	l.copies()
 	if !l.src.meta.known() {

@@ -86,7 +86,7 @@ func (b *builder) importModel() (*ir.Graph, error) {
 			return nil, err
 		}
 	}
-	m, err := importer.Import(b.path, importer.Options{Dims: bound.sizes, Inputs: inputs, BatchNorm: c.batchNorm, Eval: b.forward, Select: c.selection})
+	m, err := importer.Import(b.path, importer.Options{Dims: bound.sizes, Inputs: inputs, BatchNorm: c.batchNorm, Eval: b.forward, Select: c.selection, Outputs: c.inner(seen)})
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +98,15 @@ func (b *builder) importModel() (*ir.Graph, error) {
 		}
 	}
 	return m.Graph, nil
+}
+
+// inner is --output where it names a tensor that is no output of the model: the graph is then computed up to there only.
+func (c *call) inner(m *importer.Model) []string {
+	name := c.passes.Output
+	if name == "" || slices.ContainsFunc(m.Outputs, func(v importer.ValueInfo) bool { return v.Name == name }) {
+		return nil
+	}
+	return []string{name}
 }
 
 // runPasses makes the programs and orders them.

@@ -16,6 +16,7 @@ import (
 const (
 	exitFailed      = 1
 	exitUsage       = 2
+	exitUnsupported = 3
 	exitDoesNotFit  = 4
 	exitInterrupted = 130
 )

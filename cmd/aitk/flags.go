@@ -41,21 +41,21 @@ func modelOptions() []option {
 		return func(s *settings, v string) error { return s.passes.Set(name, v) }
 	}
 	return []option{
-		{"dim", "NAME=SIZE", "bind a symbolic dimension; what the data fixes is bound from it", planning + " eval", true, true, setDim},
-		{"weights", "FILE|FOLDER", "weights by parameter name from safetensors, or a folder or index of several files (default the model's own)", planning + " eval", false, true, text(func(s *settings) *string { return &s.weights })},
-		{"loss", "NAME[:k=v,...]", "cross-entropy[:axis=,shift=,label-smoothing=,ignore-index=,reduction=] nll mse l1 huber[:delta=1] bce-logits output[:NAME] (default by the data)", planning + " eval opt", false, true, pass("loss")},
-		{"output", "NAME", "graph output that feeds the loss (default the first)", planning + " eval opt", false, true, pass("output")},
+		{"dim", "NAME=SIZE", "bind a symbolic dimension; what the data fixes is bound from it", planning + " eval lint", true, true, setDim},
+		{"weights", "FILE|FOLDER", "weights by parameter name from safetensors, or a folder or index of several files (default the model's own)", planning + " eval lint", false, true, text(func(s *settings) *string { return &s.weights })},
+		{"loss", "NAME[:k=v,...]", "cross-entropy[:axis=,shift=,label-smoothing=,ignore-index=,reduction=] nll mse l1 huber[:delta=1] bce-logits output[:NAME] (default by the data)", planning + " eval lint opt", false, true, pass("loss")},
+		{"output", "NAME", "output that feeds the loss, or another tensor of the graph (default the first output)", planning + " eval lint opt", false, true, pass("output")},
 		{"optimizer", "NAME[:k=v,...]", "sgd[:lr,momentum,dampening,nesterov,weight-decay] adam adamw[:lr,beta1,beta2,eps,weight-decay] (default adamw:lr=0.001)", planning + " opt", false, true, pass("optimizer")},
 		{"schedule", "NAME[:k=v,...]", "of the learning rate: constant linear cosine[:warmup=,steps=,min=] (default constant)", planning, false, true, text(func(s *settings) *string { return &s.schedule })},
 		{"clip-norm", "F", "scale gradients so that their global norm is at most F (default no clipping)", planning + " opt", false, true, pass("clip-norm")},
 		{"accumulate", "N", "microbatches of one optimizer step (default 1)", planning + " opt", false, true, pass("accumulate")},
 		{"seed", "N", "of everything random: the order of samples, dropout (default 0)", planning, false, true, whole("seed", math.MinInt64, func(s *settings) *int64 { return &s.seed })},
-		{"train", "GLOB", "parameters to train, by name; the last match of --train and --freeze wins (default the model's weights)", planning, true, true, choose(true)},
-		{"freeze", "GLOB", "parameters to leave as they are", planning, true, true, choose(false)},
+		{"train", "GLOB", "parameters to train, by name; the last match of --train and --freeze wins (default the model's weights)", planning + " lint", true, true, choose(true)},
+		{"freeze", "GLOB", "parameters to leave as they are", planning + " lint", true, true, choose(false)},
 		{"no-decay", "GLOB", "parameters without weight decay", planning + " opt", true, true, pass("no-decay")},
-		{"batch-norm", "train|frozen|as-exported", "train: batch statistics, running ones updated; frozen: running ones used, not updated (default as-exported)", planning, false, true,
+		{"batch-norm", "train|frozen|as-exported", "train: batch statistics, running ones updated; frozen: running ones used, not updated (default as-exported)", planning + " lint", false, true,
 			oneOf("batch-norm", func(s *settings) *string { return &s.batchNorm }, "train", "frozen", "as-exported")},
-		{"input", "NAME=FILE", "graph input bound to a constant from a safetensors file, for inputs that steer shapes", planning + " eval", true, true, setInput},
+		{"input", "NAME=FILE", "graph input bound to a constant from a safetensors file, for inputs that steer shapes", planning + " eval lint", true, true, setInput},
 		{"config", "FILE.yaml", "flags from a file, their names as keys; flags on the command line win", fromData, false, false, text(func(s *settings) *string { return &s.config })},
 	}
 }
@@ -91,7 +91,7 @@ func viewOptions() []option {
 		}
 	}
 	return []option{
-		{"json", "=FILE", "all figures for programs", "plan inspect ops passes doctor version", false, false, show("json")},
+		{"json", "=FILE", "all figures for programs", "plan inspect lint ops passes doctor version", false, false, show("json")},
 		{"dot", "=FILE", "the schedule as a graph for Graphviz", "plan", false, false, show("dot")},
 		{"csv", "=FILE", "the buffers, one row for each stretch of life", "plan", false, false, show("csv")},
 		{"explain", "=FILE", "every instruction with its reads, writes and live bytes", "plan", false, false, show("explain")},

@@ -30,6 +30,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		inspectCommand(),
+		lintCommand(),
 		opsCommand(),
 		passesCommand(),
 		planCommand(),
