@@ -82,6 +82,7 @@ func Compile(ctx *Context, o MemoryOptions) (*plan.Plan, error) {
 		return nil, err
 	}
 	reportQuantized(&c.back.plan.Report, ctx)
+	recordAdapters(c.back.plan, ctx.Adapters)
 	if c.back.fit != nil {
 		return c.back.plan, c.back.fit
 	}
@@ -272,6 +273,7 @@ func (c *compiler) solve(decide func(*step) (*memory.Solution, error), budget, h
 			}
 		}
 		writeResidence(s, sol)
+		partCopies(g, true)
 	}
 	var err error
 	out.place, err = place(out.programs, c.Profile)

@@ -28,56 +28,100 @@ func dequantize() Pass {
 		Preserves: Bits,
 		Each:      true,
 		Run: func(ctx *Context, g *ir.Graph) error {
-			ctx.Count("copies", partCopies(g))
+			ctx.Count("copies", partCopies(g, false))
 			return nil
 		},
 	}
 }
 
-// partCopies does the work and counts the copies.
-func partCopies(g *ir.Graph) (copies int64) {
-	family := make([]bool, g.NumValues()) // by value ID: a copy, or a copy moved about
+// partCopies does the work and counts the copies. Below "schedule" it is called once more where recomputes were written into a program: the
+// memory pass takes a copy for a value like others and may hold it for two readers, or make it long before its reader. There a copy made again
+// is a recompute of the first one. Codes then live as long as the copy did before; they are smaller.
+func partCopies(g *ir.Graph, scheduled bool) int64 {
+	p := &parting{g: g, scheduled: scheduled, family: make([]bool, g.NumValues()), first: map[*ir.Node]*ir.Node{}, present: map[string]*ir.Value{}}
 	kept := g.Kept()
 	nodes := g.Nodes
 	for _, n := range nodes {
-		if _, ok := n.Op.(op.Dequantize); ok || moves(n.Op) && family[n.In[0].ID] {
-			family[n.Out[0].ID] = true
+		if _, ok := n.Op.(op.Dequantize); ok || moves(n.Op) && p.family[n.In[0].ID] {
+			p.family[n.Out[0].ID] = !kept[n.Out[0].ID]
 		}
 	}
 	g.Nodes = nil
 	for _, n := range nodes {
-		if len(n.Out) == 1 && family[n.Out[0].ID] && !kept[n.Out[0].ID] {
+		if len(n.Out) == 1 && p.family[n.Out[0].ID] {
 			continue // made where it is read
+		}
+		if _, ok := n.Op.(op.SwapIn); ok {
+			if name := p.owner(n.In[0]); name != "" {
+				p.present[name] = n.Out[0]
+			}
 		}
 		again := map[ir.ID]*ir.Value{}
 		for i, v := range n.In {
-			if int(v.ID) < len(family) && family[v.ID] {
-				n.In[i] = copyFor(g, n, v, family, again, &copies)
+			if int(v.ID) < len(p.family) && p.family[v.ID] {
+				n.In[i] = p.copy(n, v, again)
 			}
 		}
 		g.Nodes = append(g.Nodes, n)
 	}
-	return copies
+	return p.copies
 }
 
-// copyFor appends what makes v anew for node n.
-func copyFor(g *ir.Graph, n *ir.Node, v *ir.Value, family []bool, again map[ir.ID]*ir.Value, copies *int64) *ir.Value {
+// parting carries partCopies.
+type parting struct {
+	g         *ir.Graph
+	scheduled bool
+	family    []bool                // by value ID: a copy, or a copy moved about
+	first     map[*ir.Node]*ir.Node // by the node as it was at first: what stands for it now, where its copies are recomputes
+	present   map[string]*ir.Value  // by parameter: where it was swapped in last
+	copies    int64
+}
+
+// owner is the name of the parameter whose content v is, "" for other values.
+func (p *parting) owner(v *ir.Value) string {
+	for _, q := range p.g.Params {
+		if q.Value == content(v) {
+			if q.Role == ir.Shadow {
+				return q.Of
+			}
+			return q.Name
+		}
+	}
+	return ""
+}
+
+// copy appends what makes v anew for node n.
+func (p *parting) copy(n *ir.Node, v *ir.Value, again map[ir.ID]*ir.Value) *ir.Value {
 	if w := again[v.ID]; w != nil {
 		return w
 	}
 	in := append([]*ir.Value{}, v.Def.In...)
-	if _, ok := v.Def.Op.(op.Dequantize); ok {
-		*copies++
+	if int(in[0].ID) < len(p.family) && p.family[in[0].ID] {
+		in[0] = p.copy(n, in[0], again)
 	} else {
-		in[0] = copyFor(g, n, in[0], family, again, copies)
+		p.copies++
+		for i, q := range in { // the residence that its codes have now, not the one at the place where the copy stood
+			if now := p.present[p.owner(q)]; now != nil {
+				in[i] = now
+			}
+		}
 	}
-	m, err := g.NewNode(v.Def.Op, in...)
+	m, err := p.g.NewNode(v.Def.Op, in...)
 	if err != nil {
 		panic(ir.Bugf("dequantize: %v", err))
 	}
 	m.Phase, m.Origin = n.Phase, v.Def.Origin
 	m.Out[0].Name = v.Name
-	g.Nodes = append(g.Nodes, m)
+	if p.scheduled {
+		root := v.Def
+		if root.CopyOf != nil {
+			root = root.CopyOf
+		}
+		if m.CopyOf = p.first[root]; m.CopyOf == nil {
+			p.first[root] = m
+		}
+	}
+	p.g.Nodes = append(p.g.Nodes, m)
 	again[v.ID] = m.Out[0]
 	return m.Out[0]
 }

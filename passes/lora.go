@@ -74,14 +74,6 @@ type loraTarget struct {
 	rejected string
 }
 
-// Adapter says what pass lora put beside a weight: what a writer of adapters, or who merges them, needs beside the contents.
-type Adapter struct {
-	Weight, Module, A, B string // names of parameters, and of the module
-	Scale                float64
-	InOut                bool  // the weight is stored [in, out]
-	Out, In              int64 // of the weight as a matrix, kernels flattened into In
-}
-
 // loraTargets finds the ops that an adapter can follow, and why other weights have none: by parameter name.
 func loraTargets(g *ir.Graph) (targets []loraTarget, rejected map[string]string) {
 	rejected = map[string]string{}
@@ -262,7 +254,7 @@ func (a *adapting) parameters(targets []loraTarget) error {
 		}
 		pair := &adapterPair{a: a.add(t.param, module+".lora_A.weight", shapeA), b: a.add(t.param, module+".lora_B.weight", shapeB)}
 		a.made[t.param.Name] = pair
-		a.ctx.Adapters = append(a.ctx.Adapters, Adapter{Weight: t.param.Name, Module: module, A: pair.a.Name, B: pair.b.Name, Scale: spec.Scale(), InOut: t.inOut, Out: t.out, In: shapeA[1:].Elems()})
+		a.ctx.Adapters = append(a.ctx.Adapters, Adapter{Weight: t.param.Name, A: pair.a.Name, B: pair.b.Name, Scale: spec.Scale(), InOut: t.inOut})
 		if file != nil {
 			misfit = append(misfit, content32(pair.a, file.A, spec.Init)...)
 			misfit = append(misfit, content32(pair.b, file.B, spec.Init)...)
