@@ -43,7 +43,8 @@ const lattice = `
 	runtime, internal/safetensors, internal/weights < runtime/train
 	runtime/train/data, runtime/train/checkpoint, runtime/train/metrics < runtime/train
 
-	internal/ptx < internal/fakecuda
+	internal/ptx < internal/fakecuda, internal/fakecuda/ptxc
+	internal/fakecuda < internal/fakecuda/ptxc
 	internal/ptx, internal/fakecuda, runtime/cuda/drv < runtime/cuda
 
 	passes, passes/cost < passes/estimate

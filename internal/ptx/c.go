@@ -12,6 +12,9 @@ import (
 //go:embed rt/ptxrt.h
 var RuntimeHeader string
 
+// TranslatorVersion changes whenever TranslateC gives other C for the same text.
+const TranslatorVersion = "1"
+
 // CFlags are the flags that translated C needs: its arithmetic must not be fused, and its lane loops should become vector instructions.
 func CFlags() []string {
 	return []string{"-std=gnu11", "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-march=native", "-ffp-contract=off", "-fno-math-errno",
