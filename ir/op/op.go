@@ -27,7 +27,7 @@ func All() []ir.Op {
 		MatMul{}, Conv{}, ConvGradInput{}, ConvGradWeight{},
 		MaxPool{}, MaxPoolGrad{}, AvgPool{}, AvgPoolGrad{},
 		// softmax, norm, loss, dropout
-		Softmax{}, SoftmaxGrad{}, LogSoftmax{}, LogSoftmaxGrad{},
+		Softmax{}, SoftmaxGrad{}, LogSoftmax{}, LogSoftmaxGrad{}, Attention{}, AttentionGrad{}, AttentionMaskGrad{},
 		LayerNorm{}, LayerNormGrad{}, RMSNorm{}, RMSNormGrad{},
 		BatchNorm{}, BatchNormGrad{}, BatchNormInference{}, BatchNormInferenceGrad{}, MovingAverage{},
 		SoftmaxCrossEntropy{}, SoftmaxCrossEntropyGrad{},
