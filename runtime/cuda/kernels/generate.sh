@@ -30,6 +30,22 @@ where -
 move -
 iota f32 f64 h16 int
 cumsum f32 f64 h16 int
+reduce f32 f64 h16 int
+finite f32 f64 h16
+argmax f32 f64 h16 int
+gather -
+scatter f32 f64 h16 int
+dropout f32 f64 h16
+sgd f32 f64 h16
+adam f32 f64 h16
+softmax f32 f64 h16
+layernorm f32 f64 h16
+batchnorm f32 f64 h16
+crossentropy f32 f64 h16
+pool f32 f64 h16
+dequantize -
+matmul f32 f64 h16
+conv f32 f64 h16
 LIST
 }
 
