@@ -1,6 +1,10 @@
 package adapter
 
-import "fmt"
+import (
+	"fmt"
+
+	"aitk/ir"
+)
 
 // Delta is what an adapter adds to its weight.
 type Delta struct {
@@ -10,18 +14,51 @@ type Delta struct {
 	InOut         bool // the weight is stored [in, out]
 }
 
-// Add adds rows of Scale*B*A, or of its transpose, to whole rows of the weight that begin at row. Products are summed along the rank in order, in
-// float64, and rounded once with the weight.
-func (d *Delta) Add(w []float32, row int64) error {
+// NewDelta checks that A, B and the weight fit.
+func NewDelta(weight ir.Type, a, b Content, scale float64, inOut bool) (*Delta, error) {
+	d := &Delta{Scale: scale, InOut: inOut}
+	if len(a.Shape) < 2 || len(b.Shape) != len(a.Shape) || b.Shape[1] != a.Shape[0] || b.Shape[2:].Elems() != 1 {
+		return nil, fmt.Errorf("A %v and B %v do not multiply", a.Shape, b.Shape)
+	}
+	d.Rank, d.In, d.Out = a.Shape[0], a.Shape[1:].Elems(), b.Shape[0]
+	want := ir.Shape{d.Out, d.In}
+	if inOut {
+		want = ir.Shape{d.In, d.Out}
+	}
+	if len(weight.Shape) < 2 || weight.Shape[0] != want[0] || weight.Shape[1:].Elems() != want[1] {
+		return nil, fmt.Errorf("A %v and B %v do not fit weight %v", a.Shape, b.Shape, weight)
+	}
+	for _, x := range []struct {
+		c   Content
+		dst *[]float32
+	}{{a, &d.A}, {b, &d.B}} {
+		t, err := ir.DecodeTensor(ir.T(ir.F32, x.c.Shape...), x.c.Raw)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range t.F {
+			*x.dst = append(*x.dst, float32(v))
+		}
+	}
+	return d, nil
+}
+
+// Apply adds the adapter to a whole weight: little-endian elements of a float type. Products are summed along the rank in order, in float64, and
+// rounded once with the weight.
+func (d *Delta) Apply(t ir.Type, raw []byte) error {
+	x, err := ir.DecodeTensor(t, raw)
+	if err != nil {
+		return err
+	}
+	if x.F == nil || t.Elems() != d.Out*d.In {
+		return fmt.Errorf("an adapter of %d by %d does not fit %v", d.Out, d.In, t)
+	}
 	cols := d.In
 	if d.InOut {
 		cols = d.Out
 	}
-	if int64(len(d.A)) != d.Rank*d.In || int64(len(d.B)) != d.Out*d.Rank || cols == 0 || int64(len(w))%cols != 0 {
-		return fmt.Errorf("A has %d numbers, B %d and the rows %d: not rank %d, %d in, %d out", len(d.A), len(d.B), len(w), d.Rank, d.In, d.Out)
-	}
-	for i := range w {
-		r, c := row+int64(i)/cols, int64(i)%cols
+	for i := range x.F {
+		r, c := int64(i)/cols, int64(i)%cols
 		if d.InOut {
 			r, c = c, r
 		}
@@ -29,7 +66,8 @@ func (d *Delta) Add(w []float32, row int64) error {
 		for k := range d.Rank {
 			sum += float64(d.B[r*d.Rank+k]) * float64(d.A[k*d.In+c])
 		}
-		w[i] = float32(float64(w[i]) + float64(d.Scale*sum))
+		x.F[i] += float64(d.Scale * sum)
 	}
+	copy(raw, x.Encode())
 	return nil
 }
