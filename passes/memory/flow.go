@@ -62,7 +62,8 @@ func rowPrices(demand []int64, gaps []flowArc, prohibitive int64) []int64 {
 		f.hang(int32(k+1), int32(k), a)
 		f.depth[k+1], f.potential[k+1] = int32(k+1), f.potential[k]+prohibitive
 	}
-	f.block = max(20, int(math.Sqrt(float64(len(f.arcs)))))
+	for f.block = 20; f.block*f.block < len(f.arcs); f.block += f.block / 4 {
+	}
 	for range 60*nodes + 4*len(f.arcs) {
 		in := f.entering()
 		if in < 0 {

@@ -116,7 +116,7 @@ func (m *model) improve(feasible snapshot, o Options) snapshot {
 	s.dropIdle(budget)
 	x.offer(s)
 	// Several short runs beat a long one on small problems, where each either finds the way or does not.
-	run := max(1, min(moves*3/8, 6000+100*int64(m.n)))
+	run := max(1, min(moves/3, 6000+100*int64(m.n)))
 	for k := int64(0); k == 0 || (k+1)*run <= moves; k++ {
 		if start := x.best; k%2 == 0 {
 			x.load(start)
