@@ -38,6 +38,7 @@ func families() []func(*builder) (runtime.Kernel, error) {
 		maxPoolKernel,
 		avgPoolKernel,
 		softmaxKernel,
+		attentionKernel,
 		layerNormKernel,
 		rmsNormKernel,
 		batchNormKernel,
