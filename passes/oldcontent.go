@@ -7,8 +7,8 @@ import (
 	"aitk/ir/op"
 )
 
-// keepOld copies the old content of a parameter for those who read it after the new content is made, which takes its place: nodes that stand behind
-// the update, and results, which the caller reads when all is done.
+// keepOld copies the content of a parameter for those who read it when its bytes may hold it no more: nodes behind the update, whose result takes
+// the place of the old content, and results, which the caller reads when all is done and a parameter may lie in host memory.
 //
 //	update %1 %7                       %6 = Cast %1
 //	%7 = MovingAverage %1 %2           %7 = MovingAverage %1 %2
@@ -17,16 +17,45 @@ import (
 //
 // The optimizer stands behind every reader and no result of a training step is a weight, so this is for graphs that were written otherwise.
 func keepOld(g *ir.Graph) {
+	of := map[*ir.Value]*ir.Param{} // parameters and their views
+	updates := map[*ir.Node][]*ir.Param{}
 	for _, p := range g.Params {
+		of[p.Value] = p
 		if p.Next != nil && p.Next.Def != nil && ir.ViewOf(p.Next.Def) == nil {
-			keepOldOf(g, p)
+			updates[p.Next.Def] = append(updates[p.Next.Def], p)
+		}
+	}
+	changed, wanted := map[*ir.Param]bool{}, map[*ir.Param]bool{}
+	for _, n := range g.Nodes {
+		for _, v := range n.In {
+			if p := of[v]; changed[p] {
+				wanted[p] = true
+			}
+		}
+		if x := ir.ViewOf(n); x != nil && of[x] != nil {
+			of[n.Out[0]] = of[x]
+		}
+		for _, p := range updates[n] {
+			changed[p] = true
+		}
+	}
+	for _, r := range g.Results {
+		if p := of[r.Value]; p != nil && p.Type.DType != ir.I4 { // a packed weight has no Cast, and Dequantize alone reads it
+			wanted[p] = true
+		}
+	}
+	for _, p := range g.Params {
+		switch {
+		case wanted[p] && changed[p]:
+			keepOldOf(g, p, slices.Index(g.Nodes, p.Next.Def))
+		case wanted[p]:
+			keepOldOf(g, p, len(g.Nodes))
 		}
 	}
 }
 
-func keepOldOf(g *ir.Graph, p *ir.Param) {
-	update := p.Next.Def
-	at := slices.Index(g.Nodes, update)
+// keepOldOf copies p in front of node number at, which makes the new content, if any does.
+func keepOldOf(g *ir.Graph, p *ir.Param, at int) {
 	same := map[*ir.Value]bool{p.Value: true} // the parameter and its views in front of the update
 	for _, n := range g.Nodes[:at] {
 		if x := ir.ViewOf(n); x != nil && same[x] {
@@ -40,7 +69,9 @@ func keepOldOf(g *ir.Graph, p *ir.Param) {
 		if err != nil {
 			panic(ir.Bugf("copy of the old content of %q: %v", p.Name, err))
 		}
-		n.Phase, n.Origin = update.Phase, update.Origin
+		if at < len(g.Nodes) {
+			n.Phase, n.Origin = g.Nodes[at].Phase, g.Nodes[at].Origin
+		}
 		made = append(made, n)
 		return n.Out[0]
 	}
@@ -56,7 +87,7 @@ func keepOldOf(g *ir.Graph, p *ir.Param) {
 		}
 		return copies[v]
 	}
-	for _, n := range g.Nodes[at+1:] {
+	for _, n := range g.Nodes[min(at+1, len(g.Nodes)):] {
 		for i, v := range n.In {
 			n.In[i] = kept(v)
 		}

@@ -106,6 +106,11 @@ func trace(t testing.TB, p *plan.Plan, seed uint64, opt cpu.Options) []byte {
 // refused. It tells how much was recomputed and moved.
 func randomLaw(t testing.TB, seed uint64, draws int) (recomputed, moved int64) {
 	t.Helper()
+	defer func() {
+		if r := recover(); r != nil {
+			panic(fmt.Sprintf("seed %d: %v", seed, r))
+		}
+	}()
 	ctx := randomProgram(t, seed)
 	if ctx == nil {
 		return 0, 0
@@ -165,8 +170,8 @@ func randomLaw(t testing.TB, seed uint64, draws int) (recomputed, moved int64) {
 	return recomputed, moved
 }
 
-// found are seeds that broke the law once: a literal that was swapped in from its shadow counted as changed.
-func found() []uint64 { return []uint64{362} }
+// found are seeds that broke the law once: a literal that was swapped in from its shadow counted as changed; a weight that was a result went to host memory.
+func found() []uint64 { return []uint64{362, 209} }
 
 // The budget law on random graphs.
 func TestBudgetLawOfRandomGraphs(t *testing.T) {
