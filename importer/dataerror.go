@@ -19,13 +19,20 @@ func (e *DataError) Error() string {
 
 // inputsBehind lists the graph inputs that a tensor is computed from.
 func (s *source) inputsBehind(name string) []string {
-	need := s.needed([]string{name})
 	reads := map[string]bool{name: true}
-	for i, ok := range need {
-		if ok {
-			for _, in := range s.graph.Node[i].Input {
-				reads[in] = true
-			}
+	seen := map[int]bool{}
+	stack := []string{name}
+	for len(stack) > 0 {
+		name := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		reads[name] = true
+		i, ok := s.def[name]
+		if !ok {
+			i, ok = s.owner[name] // input of a body: what its node reads
+		}
+		if ok && !seen[i] {
+			seen[i] = true
+			stack = append(stack, s.reads(i)...)
 		}
 	}
 	var out []string

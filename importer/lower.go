@@ -31,6 +31,7 @@ type operand struct {
 	known  *ir.Tensor // nil where only run time can tell
 	elem   int32      // ONNX type, where typ only holds its values (narrow.go)
 	real   *operand   // of quantized content: the floats that it was rounded from, after rounding; gradients pass through them
+	stored *tensor    // a weight that the file has quantized and only dequantization reads (lower_quant.go)
 	buffer *param     // the file's tensor that known is a copy of, if it is too large for a literal
 	seq    []*operand
 	isSeq  bool
@@ -64,9 +65,9 @@ func (c *call) invalid(format string, args ...any)     { c.refuse(ir.Failed, for
 // run lowers all needed nodes and names the results.
 func (l *lowering) run(results []string) {
 	need := l.src.needed(results)
-	for i, n := range l.src.graph.Node {
-		if need[i] {
-			for _, name := range n.Input {
+	for i, ok := range need {
+		if ok {
+			for _, name := range l.src.reads(i) {
 				l.left[name]++
 			}
 		}
@@ -74,8 +75,8 @@ func (l *lowering) run(results []string) {
 	for _, name := range results {
 		l.left[name]++
 	}
-	for i := range l.src.graph.Node {
-		if need[i] {
+	for i, ok := range need {
+		if ok {
 			l.node(i)
 		}
 	}
@@ -111,7 +112,7 @@ func (l *lowering) try(f func()) (err error) {
 // node lowers node i and files its outputs.
 func (l *lowering) node(i int) {
 	n := l.src.graph.Node[i]
-	c := &call{lowering: l, n: n, i: i, ver: l.src.opsets[domainOf(n.GetDomain())], read: map[string]bool{}}
+	c := &call{lowering: l, n: n, i: i, ver: l.src.version(i, domainOf(n.GetDomain())), read: map[string]bool{}}
 	var outs []*operand
 	var err error
 	if v := l.w.views[first(n.Output)]; v != nil { // a weight that a Constant holds, or an Identity gives a name of its own
@@ -139,11 +140,16 @@ func (l *lowering) node(i int) {
 			x.value.Name = name
 		}
 	}
-	for _, name := range n.Input {
-		if l.left[name]--; l.left[name] == 0 {
-			l.folder.release(l.env[name])
-			delete(l.env, name)
-		}
+	for _, name := range l.src.reads(i) {
+		l.drop(name)
+	}
+}
+
+// drop notes that one reader of a name is done.
+func (l *lowering) drop(name string) {
+	if l.left[name]--; l.left[name] == 0 {
+		l.folder.release(l.env[name])
+		delete(l.env, name)
 	}
 }
 
@@ -159,6 +165,9 @@ func (l *lowering) bind(name string, x *operand) {
 // both were reported.
 func (c *call) lower() (outs []*operand, err error) {
 	f := lowererOf(domainOf(c.n.GetDomain()), c.n.GetOpType())
+	if f == nil && c.i >= c.src.main {
+		return nil, c.src.errorAt(c.i, ir.Unsupported, "the op is not supported")
+	}
 	if f == nil {
 		return nil, nil
 	}
@@ -228,6 +237,10 @@ func (l *lowering) parameter(v *view) *operand {
 // constant is the operand for a tensor that is no parameter: known if it is small enough to compute with.
 func (l *lowering) constant(t *tensor) *operand {
 	x := &operand{typ: t.typ, elem: t.elem}
+	if l.isPacked(t) {
+		x.stored = t
+		return x
+	}
 	fold := l.folder.room(t.typ) && t.init.Kind != ir.InitAbsent
 	if t.elem != 0 && !fold {
 		l.errs = append(l.errs, l.src.fail(ir.Unsupported, "tensor %q: %d elements of type %v are too many for a constant", t.name, t.typ.Elems(), onnxpb.TensorProto_DataType(t.elem)))

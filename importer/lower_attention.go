@@ -265,7 +265,10 @@ func lowerRotaryEmbedding(c *call) []*operand {
 		if len(s) != 3 {
 			c.invalid("cache %v", cache.typ)
 		}
-		return c.reshape(cache, s[0], 1, s[1], s[2])
+		if s[2] > dim/2 { // files of the first release have caches for all features
+			cache = c.slice(cache, 2, 0, dim/2, 1)
+		}
+		return c.reshape(cache, s[0], 1, s[1], cache.typ.Shape[2])
 	}
 	y := c.rotary(x, line(c.arg(1)), line(c.arg(2)), dim, c.flag("interleaved", false))
 	if flat {

@@ -116,9 +116,6 @@ func lowerPow(c *call) []*operand {
 func lowerMod(c *call) []*operand {
 	c.args(2, 2)
 	fmod := c.flag("fmod", false)
-	if c.arg(0).typ.DType.IsFloat() && !fmod {
-		c.invalid("Mod of floats needs fmod=1")
-	}
 	return one(c.emit(op.Mod{Fmod: fmod}, c.arg(0), c.arg(1)))
 }
 

@@ -162,6 +162,9 @@ func lowerConvTranspose(c *call) []*operand {
 	extra := c.intsN("output_padding", n, 0)
 	outShape, fixed := c.ints("output_shape")
 	win := window{kernel: kernel, strides: c.intsN("strides", n, 1), dilations: c.intsN("dilations", n, 1), pads: slices.Clone(c.intsN("pads", 2*n, 0))}
+	if fixed && len(outShape) == n+2 { // files of 2018 have batch and channels in it
+		outShape = outShape[2:]
+	}
 	if fixed && len(outShape) != n {
 		c.invalid("output_shape %v for %d spatial axes", outShape, n)
 	}
@@ -220,8 +223,16 @@ func lowerDropout(c *call) []*operand {
 		return one(&y)
 	}
 	c.dropouts++
-	y := c.emit(op.Dropout{Ratio: ratio, StreamID: c.dropouts}, x, c.reservedInput("$seed"), c.reservedInput("$step"), c.reservedInput("$micro"))
-	return one(y)
+	drop := func(x *operand) *operand {
+		return c.emit(op.Dropout{Ratio: ratio, StreamID: c.dropouts}, x, c.reservedInput("$seed"), c.reservedInput("$step"), c.reservedInput("$micro"))
+	}
+	y := drop(x)
+	if len(c.n.Output) < 2 || c.left[c.n.Output[1]] == 0 {
+		return one(y)
+	}
+	// What the mask keeps is what the same dropout leaves of ones.
+	kept := c.emit(op.Less{}, scalar(x.typ.DType, 0), drop(c.emit(op.Fill{DType: x.typ.DType, Shape: x.typ.Shape, Value: 1})))
+	return []*operand{y, kept}
 }
 
 // reservedInput is an input that the training loop feeds by itself.

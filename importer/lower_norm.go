@@ -44,7 +44,12 @@ func lowerBatchNorm(c *call) []*operand {
 func (c *call) move(k int, momentum float64, batch *operand) *operand {
 	v := c.w.views[c.n.Input[k]]
 	if v == nil || v.param.value == nil || v.param.Role != ir.Statistic {
-		c.unsupported("running statistic %q is no constant of the file, so training has nowhere to keep it", c.n.Input[k])
+		out := k - 2 // mean and variance are results 1 and 2
+		if out >= len(c.n.Output) || c.left[c.n.Output[out]] == 0 {
+			c.unsupported("running statistic %q is no constant of the file, so training has nowhere to keep it", c.n.Input[k])
+		}
+		// The caller keeps it: it comes in as an operand and leaves as a result.
+		return c.emit(op.MovingAverage{Momentum: momentum}, c.in[k], batch)
 	}
 	p := v.param.value
 	old := &operand{typ: p.Type, value: p.Value}

@@ -169,6 +169,9 @@ func lowerDequantizeLinear(c *call) []*operand {
 			c.unsupported("%w", err)
 		}
 	}
+	if x.stored != nil {
+		return one(c.packedDequantize(x.stored, axis, block, to))
+	}
 	var zero *operand
 	if c.has(2) {
 		zero = c.grain(c.arg(2), x.typ.Shape, axis, block)

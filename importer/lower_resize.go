@@ -19,6 +19,9 @@ type resizing struct {
 	extrapolation      float64
 }
 
+// roundOutward is the rounding of opset 10, which its text leaves open and its test cases show: up where the image shrinks, down where it grows.
+const roundOutward = "outward"
+
 // gatherTaps is the largest number of taps that are gathered one by one.
 const gatherTaps = 4
 
@@ -47,6 +50,7 @@ func lowerResize(c *call) []*operand {
 	x := c.arg(0)
 	if c.ver < 11 {
 		c.args(2, 2)
+		r.round = roundOutward
 		return one(r.apply(x, allAxes(len(x.typ.Shape)), c.constant(1, "scales").F, nil, nil))
 	}
 	c.args(1, 4)
@@ -185,7 +189,7 @@ func (r *resizing) taps(dim, size int64, scale float64, roi [2]float64) *tapTabl
 		}
 		if r.mode == "nearest" {
 			t.taps = 1
-			t.index = append(t.index, min(max(r.nearest(at), 0), dim-1))
+			t.index = append(t.index, min(max(r.nearest(at, scale), 0), dim-1))
 			continue
 		}
 		base := math.Ceil(at) - 1 // of two neighbours the left one, also where at is whole
@@ -247,7 +251,7 @@ func (r *resizing) source(i, scale, dim, size float64, roi [2]float64) float64 {
 }
 
 // nearest picks a cell.
-func (r *resizing) nearest(x float64) int64 {
+func (r *resizing) nearest(x, scale float64) int64 {
 	switch r.round {
 	case "round_prefer_floor":
 		return int64(math.Ceil(x - 0.5))
@@ -257,6 +261,11 @@ func (r *resizing) nearest(x float64) int64 {
 		return int64(math.Floor(x))
 	case "ceil":
 		return int64(math.Ceil(x))
+	case roundOutward:
+		if scale < 1 {
+			return int64(math.Ceil(x))
+		}
+		return int64(math.Floor(x))
 	}
 	r.unsupported("nearest_mode=%q", r.round)
 	return 0

@@ -294,10 +294,16 @@ func lowerDepthToSpace(c *call) []*operand {
 func lowerSpaceToDepth(c *call) []*operand {
 	c.args(1, 1)
 	x, b := c.arg(0), c.int("blocksize", 0)
+	mode := c.string("mode", "DCR")
 	s := x.typ.Shape
 	if len(s) != 4 || b < 1 || b > 1<<20 || s[2]%b != 0 || s[3]%b != 0 {
 		c.invalid("blocks of %d for %v", b, x.typ)
 	}
-	x = c.transpose(c.reshape(x, s[0], s[1], s[2]/b, b, s[3]/b, b), 0, 3, 5, 1, 2, 4)
+	x = c.reshape(x, s[0], s[1], s[2]/b, b, s[3]/b, b)
+	if mode == "CRD" {
+		x = c.transpose(x, 0, 1, 3, 5, 2, 4)
+	} else {
+		x = c.transpose(x, 0, 3, 5, 1, 2, 4)
+	}
 	return one(c.reshape(x, s[0], s[1]*b*b, s[2]/b, s[3]/b))
 }

@@ -10,10 +10,13 @@ import (
 //
 // A lowering is keyed by what an op means, not by its number: the functions look at call.ver only where a version changed the meaning.
 func lowererOf(domain, opType string) lowerFunc {
+	if domain == "com.microsoft" && opType == "MatMulNBits" {
+		return lowerMatMulNBits
+	}
 	if domain != "" {
 		return nil
 	}
-	for _, family := range [](func(string) lowerFunc){mathLowerer, shapeLowerer, indexLowerer, reduceLowerer, nnLowerer, quantLowerer} {
+	for _, family := range [](func(string) lowerFunc){mathLowerer, shapeLowerer, indexLowerer, reduceLowerer, nnLowerer, quantLowerer, controlLowerer} {
 		if f := family(opType); f != nil {
 			return f
 		}
@@ -299,6 +302,8 @@ func nnLowerer(opType string) lowerFunc {
 		return globalPool(func(axes []int64) ir.Op { return op.ReduceMean{Axes: axes, KeepDims: true} })
 	case "GlobalMaxPool":
 		return globalPool(func(axes []int64) ir.Op { return op.ReduceMax{Axes: axes, KeepDims: true} })
+	case "MaxUnpool":
+		return lowerMaxUnpool
 	case "LpPool":
 		return lowerLpPool
 	case "GlobalLpPool":
@@ -346,6 +351,19 @@ func quantLowerer(opType string) lowerFunc {
 		return lowerQLinearMatMul
 	case "QLinearConv":
 		return lowerQLinearConv
+	}
+	return nil
+}
+
+// controlLowerer has control flow. (lower_control.go)
+func controlLowerer(opType string) lowerFunc {
+	switch opType {
+	case "If":
+		return lowerIf
+	case "Loop":
+		return lowerLoop
+	case "Scan":
+		return lowerScan
 	}
 	return nil
 }

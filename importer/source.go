@@ -12,13 +12,13 @@ import (
 // source is the graph of the file with everything that can be known before dimensions are bound: constants, who defines and who
 // reads each name, and what the exporter wrote about it.
 type source struct {
+	*flat   // the graph, without functions
 	file    *file
-	graph   *onnxpb.GraphProto
 	opsets  map[string]int64 // by domain; "" is ai.onnx
 	meta    *metadata
 	tensors map[string]*tensor // initializers, values of Constant nodes, tensors of ConstantOfShape
 	order   []string           // names of tensors, initializers first, each in file order
-	def     map[string]int     // name -> index of the node that makes it
+	def     map[string]int     // name -> index of the node that makes it, in the main graph or in a body
 	uses    map[string][]use
 	inputs  []*onnxpb.ValueInfoProto // graph inputs that are no initializers
 }
@@ -30,12 +30,17 @@ const minOpset = 7
 
 // readSource checks the structure of the graph: unique names, operands before use, no control flow without a name to go with it.
 func readSource(f *file) (*source, error) {
-	s := &source{file: f, graph: f.model.Graph, opsets: map[string]int64{}, tensors: map[string]*tensor{}, def: map[string]int{}, uses: map[string][]use{}}
+	flat, err := flatten(f.model)
+	if err != nil {
+		return nil, &ir.Error{Origin: ir.Origin{File: f.path}, Kind: ir.KindOf(err), Cause: err}
+	}
+	s := &source{flat: flat, file: f, opsets: map[string]int64{}, tensors: map[string]*tensor{}, def: map[string]int{}, uses: map[string][]use{}}
 	for _, o := range f.model.OpsetImport {
 		d := domainOf(o.GetDomain())
 		s.opsets[d] = max(s.opsets[d], o.GetVersion())
 	}
-	if v := s.opsets[""]; v < minOpset {
+	plain := slices.ContainsFunc(s.graph.Node, func(n *onnxpb.NodeProto) bool { return domainOf(n.GetDomain()) == "" && s.versions[n] == nil })
+	if v := s.opsets[""]; v < minOpset && (v > 0 || plain) {
 		return nil, &ir.Error{Origin: ir.Origin{File: f.path}, Kind: ir.Unsupported, Cause: fmt.Errorf("opset %d is older than %d", v, minOpset), Remedy: remedyConvert}
 	}
 	s.meta = readMetadata(s.graph)
@@ -158,26 +163,8 @@ func (s *source) readNodes() error {
 	for _, p := range s.graph.Initializer {
 		defined[p.GetName()] = true
 	}
-	for i, n := range s.graph.Node {
-		for k, name := range n.Input {
-			if name == "" {
-				continue
-			}
-			if !defined[name] {
-				errs = append(errs, s.errorAt(i, ir.Failed, "operand %q is defined nowhere before it: nodes out of order, a cycle, or a missing tensor", name))
-			}
-			s.uses[name] = append(s.uses[name], use{i, k})
-		}
-		for _, name := range n.Output {
-			if name == "" {
-				continue
-			}
-			if defined[name] {
-				errs = append(errs, s.errorAt(i, ir.Failed, "output %q is defined twice", name))
-			}
-			defined[name] = true
-			s.def[name] = i
-		}
+	for i := range s.main {
+		errs = append(errs, s.readNode(i, defined)...)
 		if len(errs) >= maxErrors {
 			break
 		}
@@ -192,6 +179,67 @@ func (s *source) readNodes() error {
 	return errors.Join(errs...)
 }
 
+// readNode does it for one node and the nodes of its bodies, whose names are known only there.
+func (s *source) readNode(i int, defined map[string]bool) (errs []error) {
+	n := s.graph.Node[i]
+	for k, name := range n.Input {
+		if name == "" {
+			continue
+		}
+		if !defined[name] {
+			errs = append(errs, s.errorAt(i, ir.Failed, "operand %q is defined nowhere before it: nodes out of order, a cycle, or a missing tensor", name))
+		}
+		s.uses[name] = append(s.uses[name], use{i, k})
+	}
+	for _, g := range bodiesOf(n) {
+		var inner []string
+		for _, in := range g.Input {
+			inner = append(inner, in.GetName())
+			defined[in.GetName()] = true
+		}
+		for _, id := range s.bodies[g] {
+			errs = append(errs, s.readNode(id, defined)...)
+			inner = append(inner, s.graph.Node[id].Output...)
+		}
+		for _, out := range g.Output {
+			if !defined[out.GetName()] {
+				errs = append(errs, s.errorAt(i, ir.Failed, "output %q of its body is not computed", out.GetName()))
+			}
+		}
+		for _, name := range inner {
+			delete(defined, name)
+		}
+	}
+	for _, name := range n.Output {
+		if name == "" {
+			continue
+		}
+		if defined[name] {
+			errs = append(errs, s.errorAt(i, ir.Failed, "output %q is defined twice", name))
+		}
+		defined[name] = true
+		s.def[name] = i
+	}
+	return errs
+}
+
+// reads lists the names that a node reads: its operands, and what its bodies read from outside.
+func (s *source) reads(i int) []string {
+	n := s.graph.Node[i]
+	if out := s.outside[n]; out != nil {
+		return slices.Concat(n.Input, out)
+	}
+	return n.Input
+}
+
+// version is the opset of a domain that a node means.
+func (s *source) version(i int, domain string) int64 {
+	if v, ok := s.versions[s.graph.Node[i]]; ok {
+		return v[domain]
+	}
+	return s.opsets[domain]
+}
+
 // maxErrors bounds how many findings of one kind are listed.
 const maxErrors = 20
 
@@ -199,7 +247,7 @@ const maxErrors = 20
 func (s *source) origin(i int) ir.Origin {
 	n := s.graph.Node[i]
 	d := domainOf(n.GetDomain())
-	o := ir.Origin{File: s.file.path, Node: n.GetName(), OpType: n.GetOpType(), Opset: s.opsets[d], Index: int32(i), Scope: scopeOf(n).module}
+	o := ir.Origin{File: s.file.path, Node: n.GetName(), OpType: n.GetOpType(), Opset: s.version(i, d), Index: int32(i), Scope: scopeOf(n).module}
 	if d != "" {
 		o.OpType = d + "." + o.OpType
 	}
@@ -210,7 +258,7 @@ func (s *source) errorAt(i int, kind ir.Kind, format string, args ...any) error 
 	return ir.Errorf(kind, s.origin(i), format, args...)
 }
 
-// needed marks the nodes that the given names depend on.
+// needed marks the nodes of the main graph that the given names depend on.
 func (s *source) needed(names []string) []bool {
 	need := make([]bool, len(s.graph.Node))
 	stack := slices.Clone(names)
@@ -218,11 +266,11 @@ func (s *source) needed(names []string) []bool {
 		name := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		i, ok := s.def[name]
-		if !ok || need[i] {
+		if !ok || i >= s.main || need[i] {
 			continue
 		}
 		need[i] = true
-		stack = append(stack, s.graph.Node[i].Input...)
+		stack = append(stack, s.reads(i)...)
 	}
 	return need
 }

@@ -19,11 +19,25 @@ type unknownOp struct {
 // unknownNodes lists the ops of needed nodes that have no lowering, in file order of their first nodes.
 func (l *lowering) unknownNodes(results []string) []unknownOp {
 	nodes := map[string][]int{}
-	for i, ok := range l.src.needed(results) {
+	var visit func(i int)
+	visit = func(i int) {
 		n := l.src.graph.Node[i]
-		if ok && lowererOf(domainOf(n.GetDomain()), n.GetOpType()) == nil {
+		if lowererOf(domainOf(n.GetDomain()), n.GetOpType()) == nil {
 			key := l.src.origin(i).OpType
 			nodes[key] = append(nodes[key], i)
+		}
+		if n.GetOpType() == "If" {
+			return // a branch that is not taken may hold anything
+		}
+		for _, g := range bodiesOf(n) {
+			for _, id := range l.src.bodies[g] {
+				visit(id)
+			}
+		}
+	}
+	for i, ok := range l.src.needed(results) {
+		if ok {
+			visit(i)
 		}
 	}
 	var list []unknownOp

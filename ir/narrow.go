@@ -93,8 +93,8 @@ func (f NarrowFloat) Max() float64 {
 // "down" or "nearest"; halves go up.
 func (f NarrowFloat) Round(x float64, saturate bool, mode string) float64 {
 	if math.IsNaN(x) {
-		if f.Bits() < 8 { // 4 bits have no NaN
-			return f.Max()
+		if f.Bits() < 8 { // 4 bits have no NaN; the corpus of ONNX has negative zero in its place
+			return math.Copysign(0, -1)
 		}
 		return x
 	}

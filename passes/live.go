@@ -225,7 +225,7 @@ func couldTake(s *Storages, n *ir.Node, a ir.AliasPair) (Handover, bool) {
 	h := Handover{Out: s.Of[n.Out[a.Out].ID], In: s.Of[n.In[a.In].ID]}
 	o, i := &s.All[h.Out], &s.All[h.In]
 	switch {
-	case o.Bytes != i.Bytes || o.Space != i.Space:
+	case o.Bytes != i.Bytes || o.Space != i.Space || o.Bytes == 0:
 		return h, false
 	case i.Kind == ParamStorage && i.Param.Next != n.Out[a.Out]:
 		return h, false

@@ -25,7 +25,7 @@ func lower(p *placement, prof *cost.Profile) *plan.Plan {
 	}
 	l.save()
 	for space := range ir.NumSpaces {
-		if n := l.arenaBytes(space); n > 0 {
+		if n, used := l.arenaBytes(space); used {
 			l.plan.Arenas = append(l.plan.Arenas, plan.Arena{Space: space, Bytes: n, BudgetBytes: -1, Align: prof.AlignBytes})
 		}
 	}
@@ -41,14 +41,14 @@ type lowering struct {
 	symbols []plan.SymbolID // by placement param
 }
 
-func (l *lowering) arenaBytes(space ir.Space) int64 {
-	end := int64(0)
+// arenaBytes is the extent of a space's buffers, and whether there are any: tensors without elements need an arena too.
+func (l *lowering) arenaBytes(space ir.Space) (bytes int64, used bool) {
 	for _, b := range l.plan.Buffers {
 		if b.Type.Space == space {
-			end = max(end, b.Offset+b.Bytes)
+			bytes, used = max(bytes, b.Offset+b.Bytes), true
 		}
 	}
-	return end
+	return bytes, used
 }
 
 func (l *lowering) buffer(b plan.Buffer) plan.BufferID {

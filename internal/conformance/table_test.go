@@ -44,8 +44,28 @@ func wrong(c *testCase) string {
 		return "Attention: 3-D inputs were wrong in 1.18.0"
 	case (c.archive == "onnx-1.17.0.zip" || c.archive == "onnx-1.18.0.zip") && strings.Contains(c.name, "cast") && strings.HasSuffix(c.name, "INT4"):
 		return "Cast to 4 bits saturated before 1.19 and wraps since"
+	case (c.archive == "onnx-1.17.0.zip" || c.archive == "onnx-1.18.0.zip") && strings.HasSuffix(strings.TrimSuffix(c.name, "_expanded"), "_to_FLOAT4E2M1"):
+		return "NaN became the largest number before 1.19 and becomes -0 since"
+	case (c.archive == "onnx-1.13.1.zip" || c.archive == "onnx-1.14.1.zip") && strings.Contains(c.name, "castlike") && strings.Contains(c.name, "BFLOAT16"):
+		return "the data has another shape than the graph says"
+	}
+	for _, m := range mistaken() {
+		if c.String() == m[0] {
+			return m[1]
+		}
 	}
 	return ""
+}
+
+// mistaken lists single cases that no reading of the standard meets; ONNX Runtime gives other results too.
+func mistaken() [][2]string {
+	const sizes = "scales of the first Resize were not those of its text"
+	return [][2]string{
+		{"onnx-1.6.0/node/test_resize_upsample_sizes_nearest_ceil_half_pixel", sizes}, {"onnx-1.6.0/node/test_resize_upsample_sizes_nearest_floor_align_corners", sizes},
+		{"onnx-1.6.0/node/test_resize_upsample_sizes_nearest_round_prefer_ceil_asymmetric", sizes},
+		{"onnx-1.9.0/node/test_convtranspose_autopad_same", "SAME_UPPER of transposed convolutions was the other way round in 1.9.0"},
+		{"onnx-1.16.2/node/test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True", "cells that ceil_mode adds were counted; corrected in 1.17.0"},
+	}
 }
 
 // TestForward runs the corpus, or a sample of it.
