@@ -81,8 +81,11 @@ func Compile(ctx *Context, o MemoryOptions) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.back.plan == nil { // stopped before
+		return nil, nil
+	}
 	reportQuantized(&c.back.plan.Report, ctx)
-	recordAdapters(c.back.plan, ctx.Adapters)
+	c.back.plan.SetAdapters(ctx.Adapters)
 	if c.back.fit != nil {
 		return c.back.plan, c.back.fit
 	}

@@ -10,6 +10,7 @@ import (
 	"aitk/internal/quant"
 	"aitk/ir"
 	"aitk/ir/op"
+	"aitk/ir/plan"
 )
 
 // lora puts adapters beside frozen weights: the model's own parameters are all frozen, and what trains is a product of two small matrices added
@@ -146,11 +147,11 @@ func loraTargetOf(n *ir.Node, params []*ir.Param) (loraTarget, bool) {
 	return loraTarget{}, false
 }
 
-// weightBehind follows casts and transposes of matrices to a weight.
+// weightBehind follows casts, transposes of matrices and dequantization to a weight.
 func weightBehind(v *ir.Value, params []*ir.Param) (p *ir.Param, turned bool) {
 	for v.Def != nil {
 		switch o := v.Def.Op.(type) {
-		case op.Cast:
+		case op.Cast, op.Dequantize:
 		case op.Transpose:
 			if !slices.Equal(o.Perm, []int64{1, 0}) {
 				return nil, false
@@ -254,7 +255,7 @@ func (a *adapting) parameters(targets []loraTarget) error {
 		}
 		pair := &adapterPair{a: a.add(t.param, module+".lora_A.weight", shapeA), b: a.add(t.param, module+".lora_B.weight", shapeB)}
 		a.made[t.param.Name] = pair
-		a.ctx.Adapters = append(a.ctx.Adapters, Adapter{Weight: t.param.Name, A: pair.a.Name, B: pair.b.Name, Scale: spec.Scale(), InOut: t.inOut})
+		a.ctx.Adapters = append(a.ctx.Adapters, plan.Adapter{Weight: t.param.Name, A: pair.a.Name, B: pair.b.Name, Scale: spec.Scale(), InOut: t.inOut})
 		if file != nil {
 			misfit = append(misfit, content32(pair.a, file.A, spec.Init)...)
 			misfit = append(misfit, content32(pair.b, file.B, spec.Init)...)

@@ -129,7 +129,7 @@ type Context struct {
 	Profile  *cost.Profile        // of the target device; nil where no pass asks
 	Grads    map[string]*ir.Value // by parameter name: its complete gradient in the step; autodiff fills it, optimizer uses it up
 	Stats    []Stat               // one for each pass and program, in the order they ran
-	Adapters []Adapter            // what lora put beside weights, in the order of the graph
+	Adapters []plan.Adapter       // what lora put beside weights, in the order of the graph
 	// What quantize did to each weight that was asked for, and the relative L2 error of all that were quantized (plan.NotMeasured: not known).
 	Quantized      []plan.Quantized
 	QuantizedRelL2 float64

@@ -318,7 +318,7 @@ func packedParam(g *ir.Graph, p *ir.Param, s *quant.Scheme, part string) *ir.Par
 		name += "$" + part
 	}
 	k := &ir.Param{Value: g.NewValue(name, t), Role: ir.Weight, Init: p.Init, Reason: "frozen, " + part + " of " + schemeName(s)}
-	k.Init.Pack = ir.Packing{Source: matrix(p.Type), Format: string(s.Format), Part: part, Axis: int64(s.Axis), Block: s.Block, Double: s.Double}
+	k.Init.Pack = ir.Packing{Source: p.Type, Format: string(s.Format), Part: part, Axis: int64(s.Axis), Block: s.Block, Double: s.Double}
 	if part == quant.PartCodes {
 		k.Aliases = p.Aliases
 	} else {

@@ -25,7 +25,7 @@ var adapterOut = flag.String("adapter-out", "", "folder for the adapter files of
 // entriesOf are the adapters of a plan with their contents.
 func entriesOf(t testing.TB, p *plan.Plan, content map[string][]byte) []adapter.Entry {
 	t.Helper()
-	list, err := passes.AdaptersOf(p)
+	list, err := plan.Adapters(p.Options)
 	check(t, err)
 	shape := map[string]ir.Shape{}
 	for _, q := range p.Params {
@@ -114,7 +114,7 @@ func TestMergedAdapters(t *testing.T) {
 		}
 	}
 	merged := open(t, run{dir: x.dir, file: x.file, golden: x.golden, plain: true})
-	list, err := passes.AdaptersOf(p)
+	list, err := plan.Adapters(p.Options)
 	check(t, err)
 	for i, a := range list {
 		q := merged.ctx.Program("step").Param(a.Weight)
