@@ -18,6 +18,9 @@ func compile(c *call) error {
 	if c.out == "" {
 		return usagef("compile needs -o OUT.plan")
 	}
+	if err := c.notAnInput(c.out); err != nil {
+		return err
+	}
 	s, err := c.open(c.args[0])
 	if err != nil {
 		return err

@@ -31,6 +31,9 @@ func export(c *call) error {
 	if c.out == "" {
 		return usagef("export needs -o OUT.safetensors")
 	}
+	if err := c.notAnInput(c.out); err != nil {
+		return err
+	}
 	list, metadata, err := c.exportedParams(c.args[0])
 	if err != nil {
 		return err

@@ -51,6 +51,20 @@ func (c *call) writeFile(path string, fill func(io.Writer) error) error {
 	return nil
 }
 
+// notAnInput refuses to write over a file that the command reads: the model, the data or the weights would be lost.
+func (c *call) notAnInput(path string) error {
+	st, err := os.Stat(path)
+	if err != nil || !st.Mode().IsRegular() {
+		return nil
+	}
+	for _, in := range append([]string{c.data, c.evalData, c.weights}, c.args...) {
+		if read, err := os.Stat(in); err == nil && os.SameFile(st, read) {
+			return usagef("%s would overwrite what the command reads (%s): name another file", path, in)
+		}
+	}
+	return nil
+}
+
 // fileMode keeps the permissions of the file that is replaced.
 func fileMode(path string) os.FileMode {
 	if st, err := os.Stat(path); err == nil {
@@ -73,6 +87,9 @@ func (c *call) checkViews() error {
 	for _, v := range c.views {
 		switch {
 		case v.file != "":
+			if err := c.notAnInput(v.file); err != nil {
+				return err
+			}
 		case onOutput != "":
 			return usagef("--%s and --%s both go to standard output: give one of them a file, --%s=FILE", onOutput, v.name, v.name)
 		default:

@@ -82,10 +82,15 @@ func (c *call) checkTraining() error {
 		return usagef("--eval-data and --eval-split both say what is held out: give one")
 	case (c.every > 0 || c.keep > 0) && c.checkpoint == "":
 		return usagef("--every and --keep need --checkpoint DIR")
+	case c.checkpoint == "" && c.has("checkpoint"):
+		return usagef("--checkpoint names no folder")
 	case c.resume == "latest" && c.checkpoint == "":
 		return usagef("--resume latest is the newest of --checkpoint DIR, which is not given")
 	}
 	for _, out := range []struct{ flag, path string }{{"save", c.save}, {"metrics", c.metrics}} {
+		if out.path == "" && c.has(out.flag) {
+			return usagef("--%s names no file", out.flag)
+		}
 		if out.path == "" || out.path == "-" {
 			continue
 		}
@@ -94,6 +99,11 @@ func (c *call) checkTraining() error {
 		}
 		if st, err := os.Stat(out.path); err == nil && st.IsDir() {
 			return usagef("--%s %s is a folder", out.flag, out.path)
+		} else if err == nil && !st.Mode().IsRegular() && out.flag == "save" {
+			return usagef("--save %s is no regular file", out.path)
+		}
+		if err := c.notAnInput(out.path); err != nil {
+			return err
 		}
 	}
 	if c.save == "-" {
