@@ -214,6 +214,13 @@ func TestWriterIsAtomic(t *testing.T) {
 	if _, err := Create(filepath.Join(dir, "no", "w"), nil, nil); err == nil {
 		t.Error("created a file in a missing folder")
 	}
+	if device := filepath.Join(dir, "device"); os.Symlink(os.DevNull, device) == nil {
+		_, err := Create(device, nil, nil)
+		check(err, "no regular file")
+		if err := os.Remove(device); err != nil {
+			t.Error(err)
+		}
+	}
 	if err := WriteFile(path, nil, nil, content); err != nil {
 		t.Error(err)
 	}

@@ -34,6 +34,9 @@ func Create(path string, metadata map[string]string, tensors []Spec) (*Writer, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() && !st.IsDir() { // a rename would replace the device or the pipe itself
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
 	f, err := createTemp(path)
 	if err != nil {
 		return nil, err
