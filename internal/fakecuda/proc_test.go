@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,7 +129,10 @@ func (p *proc) raw(name string, args ...any) uint64 {
 }
 
 // try calls a driver function and returns its code.
-func (p *proc) try(name string, args ...any) int { p.t.Helper(); return int(int32(p.raw(name, args...))) }
+func (p *proc) try(name string, args ...any) int {
+	p.t.Helper()
+	return int(int32(p.raw(name, args...)))
+}
 
 // call calls a driver function that must succeed.
 func (p *proc) call(name string, args ...any) {
@@ -313,3 +317,5 @@ func ptxText(t *testing.T, name string) string {
 	}
 	return string(b)
 }
+
+func rng() *rand.Rand { return rand.New(rand.NewPCG(12, 12)) }

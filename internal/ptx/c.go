@@ -13,7 +13,7 @@ import (
 var RuntimeHeader string
 
 // TranslatorVersion changes whenever TranslateC gives other C for the same text.
-const TranslatorVersion = "1"
+const TranslatorVersion = "3"
 
 // CFlags are the flags that translated C needs: its arithmetic must not be fused, and its lane loops should become vector instructions.
 func CFlags() []string {

@@ -193,8 +193,7 @@ func (t *kernelC) pairConversion(i *Inst, to, from string) (bits string, slow bo
 	}
 	switch {
 	case half(to) != "" && from == "f32" && len(i.Args) == 3:
-		name := strings.ToUpper(half(to)[:1])
-		fn := "U" + name
+		fn := map[string]string{"f16": "UH", "bf16": "UB"}[half(to)]
 		if i.Has("rz") {
 			fn += "z"
 		} else if !i.Has("rn") {

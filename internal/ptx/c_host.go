@@ -390,7 +390,7 @@ func (t *kernelC) barrier(i *Inst, next int) {
 		return t.raw(i.Args[k], i.Line)
 	}
 	t.linef("\tw->line = %d; w->bar_id = %s; w->bar_count = %s; w->bar_mask = m; w->bar_arrive = %d;", i.Line, num(0), num(1), btoi(i.Has("arrive")))
-	t.linef("\tptx_park(w, m, %d);\n\treturn PTX_BARRIER;", next)
+	t.linef("\tptx_park(w, m, %d);\n\treturn PTX_BARRIER;", t.number[next])
 }
 
 // flopsOf counts the floating-point operations of one lane.

@@ -29,6 +29,7 @@ type kernelC struct {
 	sharedBytes, localBytes, paramBytes int64
 	flags                               int
 	arrays                              map[string]bool // registers that need their array
+	number                              []int           // of a block: lanes at the lowest run first
 	out                                 strings.Builder
 }
 
@@ -134,6 +135,7 @@ func (t *kernelC) linef(format string, args ...any) {
 // function writes the kernel and its register file.
 func (t *kernelC) function(name string) string {
 	bs := t.f.blocks()
+	t.number = order(bs)
 	at := map[string]int{}
 	for n, b := range bs {
 		if b.label != "" {
@@ -154,7 +156,7 @@ func (t *kernelC) function(name string) string {
 	t.linef("\t%s_regs *restrict R = w->regs;\n\tconst ptx_host *host = w->host;\n\tuint32_t m, rest, t;", name)
 	t.linef("dispatch:\n\tswitch (ptx_pick(w, &m, &rest)) {")
 	for n := range bs {
-		t.linef("\tcase %d: goto B%d;", n, n)
+		t.linef("\tcase %d: goto B%d;", t.number[n], n)
 	}
 	t.linef("\tdefault: return PTX_EXITED;\n\t}")
 	t.out.WriteString(body)
@@ -227,7 +229,7 @@ func (t *kernelC) runs(b *block) []run {
 }
 
 func (t *kernelC) fallThrough(n int) {
-	t.linef("\tif (rest) { ptx_park(w, m, %d); goto dispatch; }\n\tgoto B%d;", n+1, n+1)
+	t.linef("\tif (rest) { ptx_park(w, m, %d); goto dispatch; }\n\tgoto B%d;", t.number[n+1], n+1)
 }
 
 // liveAfter tells for each run what is read after it.
@@ -315,14 +317,14 @@ func (t *kernelC) wayOut(i *Inst, n int, at map[string]int) {
 			fuel = "if (--w->fuel < 0) goto hang; "
 		}
 		if i.Guard == "" {
-			t.linef("\t%sif (rest) { ptx_park(w, m, %d); goto dispatch; }\n\tgoto B%d;", fuel, to, to)
+			t.linef("\t%sif (rest) { ptx_park(w, m, %d); goto dispatch; }\n\tgoto B%d;", fuel, t.number[to], to)
 			return
 		}
 		t.linef("\tt = %s;", t.guardMask(i))
 		t.linef("\tif (!rest && t == m) { %sgoto B%d; }", fuel, to)
 		t.linef("\tif (!rest && t == 0) goto B%d;", next)
 		t.linef("\t%s", fuel)
-		t.linef("\tptx_park(w, t, %d); ptx_park(w, m & ~t, %d); goto dispatch;", to, next)
+		t.linef("\tptx_park(w, t, %d); ptx_park(w, m & ~t, %d); goto dispatch;", t.number[to], t.number[next])
 	case "brx":
 		labels := []string(nil)
 		if len(i.Args) == 2 && i.Args[0].Kind == Reg {
@@ -335,7 +337,7 @@ func (t *kernelC) wayOut(i *Inst, n int, at map[string]int) {
 		t.arrays[i.Args[0].Name] = true
 		t.linef("\tif (--w->fuel < 0) goto hang;")
 		for k, l := range labels {
-			t.linef("\tt = 0; LANES t |= (uint32_t)(R->%s[l] == %d) << l;\n\tptx_park(w, m & t, %d);", i.Args[0].Name, k, at[l])
+			t.linef("\tt = 0; LANES t |= (uint32_t)(R->%s[l] == %d) << l;\n\tptx_park(w, m & t, %d);", i.Args[0].Name, k, t.number[at[l]])
 		}
 		t.linef("\tgoto dispatch;")
 	case "ret", "exit":
@@ -343,7 +345,7 @@ func (t *kernelC) wayOut(i *Inst, n int, at map[string]int) {
 		if i.Guard == "" {
 			t.linef("\tif (!rest) return PTX_EXITED;\n\tgoto dispatch;")
 		} else {
-			t.linef("\tif (t == 0 && !rest) goto B%d;\n\tptx_park(w, m & ~t, %d); goto dispatch;", next, next)
+			t.linef("\tif (t == 0 && !rest) goto B%d;\n\tptx_park(w, m & ~t, %d); goto dispatch;", next, t.number[next])
 		}
 	case "trap":
 		t.linef("\tt = %s; w->line = %d;", t.guardMask(i), i.Line)

@@ -72,7 +72,7 @@ void op_run_copy(op *o) {
 	if (deviceSrc && s) {
 		const uint8_t *in = s->init + (o->src - s->base);
 		const uint8_t *hole = memchr(in, 0, o->bytes);
-		if (hole && o->dir == DIR_D2H && SET(checkLevel) > 0) uninitialised(o, o->src + (uint64_t)(hole - in), 0);
+		if (hole && o->dir == DIR_D2H && SET(checkLevel) > 0) uninitialised(o, o->src + (uint64_t)(hole - in), 0, 0);
 		if (d) memcpy(d->init + (o->dst - d->base), in, o->bytes);
 	} else if (d) {
 		init_from_host(s, o->src, d->init + (o->dst - d->base), o->bytes);

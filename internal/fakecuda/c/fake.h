@@ -214,7 +214,7 @@ typedef struct { uint32_t okSeq; int worker; } racememo;
 int ordered(const op *, uint32_t seq, racememo *);
 void race_range(op *, alloc *, uint64_t ptr, uint64_t bytes, int write, racememo *);
 int range_allowed(const op *, uint64_t ptr, uint64_t bytes, int write, int *hint);
-void uninitialised(op *, uint64_t ptr, const char *where);
+void uninitialised(op *, uint64_t ptr, int shared, const char *at);
 
 // copy.c
 void op_run_copy(op *);

@@ -2,6 +2,7 @@
 // after them is a race, whether or not it did harm this time. A fourth reader that nothing orders pushes out the oldest; that is counted
 // (readersForgotten) because a later write might then go unreported.
 #include "fake.h"
+#include <stdio.h>
 
 int ordered(const op *o, uint32_t seq, racememo *memo) {
 	if (seq == memo->okSeq || seq == o->seq) return 1;
@@ -77,7 +78,8 @@ int range_allowed(const op *o, uint64_t ptr, uint64_t bytes, int write, int *hin
 	return 0;
 }
 
-void uninitialised(op *o, uint64_t ptr, const char *where) {
+// uninitialised reports once an operation; at is the place in a kernel, empty for copies.
+void uninitialised(op *o, uint64_t ptr, int shared, const char *at) {
 	static uint32_t last;
 	static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 	pthread_mutex_lock(&m);
@@ -87,5 +89,7 @@ void uninitialised(op *o, uint64_t ptr, const char *where) {
 	pthread_mutex_unlock(&m);
 	if (known) return;
 	char a[512], c[256];
-	report("uninitialised read: %s reads %s, which nothing has written%s%s", op_text(o->seq, a, sizeof a), mem_text(ptr, c, sizeof c), where ? ", at " : "", where ? where : "");
+	if (shared) snprintf(c, sizeof c, "shared byte %llu", (unsigned long long)ptr);
+	else mem_text(ptr, c, sizeof c);
+	report("uninitialised read: %s reads %s, which nothing has written", at ? at : op_text(o->seq, a, sizeof a), c);
 }

@@ -89,7 +89,7 @@ static void check_global(ptx_warp *w, uint32_t m, const uint64_t *a, unsigned by
 		if (!dense && hi - lo != bytes) race_range(o, al, a[l], bytes, write, &b->memo);
 		if ((!write || atomic) && al->kind == MEM_DEVICE && !written(init, bytes)) {
 			char at[640];
-			uninitialised(o, a[l], where(w, w->warp * 32 + (uint32_t)l, at, sizeof at));
+			uninitialised(o, a[l], 0, where(w, w->warp * 32 + (uint32_t)l, at, sizeof at));
 		}
 		if (write) memset(init, 1, bytes);
 		if (!write && hi - lo == bytes && t != m) continue; // all lanes read one place
@@ -121,7 +121,7 @@ int access_lanes(ptx_warp *w, uint32_t m, const uint64_t *a, int space, unsigned
 			uint32_t off = (uint32_t)(a[l] - PTX_SHARED_BASE);
 			if (SET(checkLevel) >= 1 && (!write || atomic) && !written(b->sinit + off, bytes)) {
 				char at[640];
-				uninitialised(b->o, off, where(w, w->warp * 32 + (uint32_t)l, at, sizeof at));
+				uninitialised(b->o, off, 1, where(w, w->warp * 32 + (uint32_t)l, at, sizeof at));
 			}
 			if (write) memset(b->sinit + off, 1, bytes);
 			else if (SET(checkLevel) >= 2 && !(hi - lo == bytes && t != m)) within_shared(b, w, off, bytes, w->warp * 32 + (uint32_t)l, 0, atomic, 0);

@@ -2,7 +2,7 @@
 //
 // A kernel becomes one function over a warp. Registers are arrays of 32 lanes; arithmetic is a loop over the lanes that the compiler turns into
 // vector instructions; memory, shuffles, matrix instructions and barriers go through the host's table. Lanes that part ways are parked with
-// the number of their next block; the lowest-numbered block runs first, which is where compilers put the join. A warp that reaches a
+// the number of their next block; the lowest-numbered block runs first, and order.go numbers so that they meet again. A warp that reaches a
 // barrier returns and is called again later: all its state is in ptx_warp, so no stack has to be switched.
 #ifndef PTXRT_H
 #define PTXRT_H
