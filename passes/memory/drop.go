@@ -7,9 +7,13 @@ import (
 )
 
 // dropIdle takes back what proved unnecessary: reruns, the dearest first, then haste of copies, then swaps, as long as the peak stays within
-// budget and the step gets no longer. It goes on until there is nothing left to take back.
+// budget and the step gets no longer. It goes on until there is nothing left to take back; with many swaps, whose every trial places all copies anew, it makes one
+// pass.
 func (s *state) dropIdle(budget int64) {
 	for s.dropReruns(budget) || s.dropSwaps(budget) {
+		if s.w != nil && len(s.w.out) > 500 {
+			return
+		}
 	}
 }
 

@@ -15,6 +15,8 @@ type greedy struct {
 	weight  []int64 // prefix sums of the price of a byte, by stage
 	cands   []int32 // values that may be taken off, by Def
 	cache   []cached
+	spent   int64   // see maxSpent
+	refused int     // swaps in a row for which the lanes had no room
 	fresh   int     // steps since the prices were worked out
 	steps   int64   // so far
 	noise   *random // if set, scores are raised by up to a quarter at random
@@ -73,7 +75,7 @@ func (g *greedy) reprice() {
 	for i := range g.cache {
 		g.cache[i] = cached{}
 	}
-	g.fresh = 0
+	g.fresh, g.refused = 0, 0
 }
 
 // reduce adds reruns until the peak is within budget; false if it found no way on. steps bounds its work.

@@ -4,6 +4,13 @@ import "sort"
 
 // This file is what the greedy knows of swaps.
 
+// maxRefused is after how many swaps in a row for which the lanes had no room no more are tried, until prices are worked out anew.
+const maxRefused = 64
+
+// maxSpent bounds the copies and stages that all trials together may go through; then the rest is done by reruns or, without those, by swaps that do not
+// look at the clock. It is reached beyond some thousand ops with hundreds of swaps.
+const maxSpent = 60000000
+
 // present finds the swap that has v's gap around stage p but leaves v on the device there, or nil.
 func (s *state) present(v, p int32) *away {
 	for _, a := range s.w.of[v] {
@@ -56,7 +63,7 @@ func (g *greedy) estimateSwap(v, p int32, where gap) {
 		from, to = 0, g.weight[a.use]+g.weight[n]-g.weight[a.after+1]
 	}
 	better(byWaiting, out+in, from, to)
-	if c.busy || g.options.anyTime {
+	if c.busy || g.options.anyTime || g.refused > maxRefused {
 		return
 	}
 	free := sort.Search(n, func(t int) bool { return begin[t] >= begin[a.after+1]+out })
@@ -83,6 +90,11 @@ func (s *state) needsOut(a *away) bool {
 func (g *greedy) swap(v, p int32, limit int64, expected uint64) bool {
 	s := g.s
 	c := &g.cache[v]
+	if g.spent += int64(s.m.n)/4 + 4*int64(len(s.w.out)); g.spent > maxSpent && !g.options.anyTime {
+		g.options.swaps, g.options.anyTime = !g.options.reruns, !g.options.reruns
+		g.reprice()
+		return false
+	}
 	before := g.stepPicos()
 	a := s.present(v, p)
 	fresh := a == nil
@@ -116,6 +128,7 @@ func (g *greedy) swap(v, p int32, limit int64, expected uint64) bool {
 			stages = max(1, g.weight[p+1]-g.weight[p])
 		}
 		score = ratio(max(g.stepPicos()-before, 0)+(out+in)/1024*g.options.lanePrice+1, s.m.p.Values[v].Bytes*stages)
+		g.refused = 0
 		if expected == noRatio || score/2 <= expected || g.options.anyTime {
 			return true
 		}
@@ -128,6 +141,7 @@ func (g *greedy) swap(v, p int32, limit int64, expected uint64) bool {
 	g.place()
 	if !fits && c.by == bySwap && !c.busy {
 		c.busy = true
+		g.refused++
 		g.evaluate(v, p)
 		return false
 	}

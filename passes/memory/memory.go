@@ -10,6 +10,39 @@
 // Persistent values (weights, moments, statistics) have a cyclic life: they lie in one place all round the step, on the device or, if their home is the
 // host, in the host arena. A persistent value that Becomes another is overwritten in that place by the op that defines the other; where the op reads the old
 // content and cannot write over it, or the old content is read later, both have bytes until the end of the step, and the caller copies.
+//
+// # Use
+//
+//	sol, err := memory.Solve(&p, memory.Options{}) // the plan for p.BudgetBytes, or an *InfeasibleError that names the minimum
+//	least, err := memory.Minimum(&p)               // the smallest peak at any cost in time; Solve succeeds from there on
+//	all, err := memory.Unlimited(&p)               // no recompute, no swap
+//	bound := memory.Bounds(&p)                     // what no plan of this order can beat
+//	r, err := memory.Simulate(&p, sol)             // what a plan really does
+//
+// # Code map
+//
+//	memory.go validate.go           the problem, the plan, and what is malformed
+//	simulate.go simswap.go bus.go   the simulator: the truth about a plan; shares nothing with the search
+//	model.go state.go tree.go       the plan under search: reruns by stage, exact incremental peak
+//	swap.go lanes.go snapshot.go    swaps in it: gaps, placing on the lanes, the search's clock
+//	candidate.go greedy.go greedyswap.go drop.go   the seed: least cost per byte at the peak; taking back what proved unnecessary
+//	anneal.go rebuild.go random.go  improvement: annealing along the budget, destroy and repair
+//	minimum.go solve.go             the peak-minimiser; the order of events of Solve
+//	gaps.go bounds.go copied.go flow.go            certified bounds: op degree, interval flow, the same with lanes
+//
+// # Invariants
+//
+//   - The state's device and host peak are exactly the simulator's after every move; its clock is never ahead of the simulator's.
+//   - Whether Solve succeeds depends on the budget through Minimum alone, and Minimum does not depend on the budget.
+//   - The same problem and options give the same plan: effort is counted in moves, no map is walked, no clock is read.
+//   - A bound is evaluated in exact arithmetic from prices that may be any; nothing that only affects their quality can make it wrong.
+//
+// # Why so
+//
+// Why stages and not a free sequence: every set of reruns is legal, so a move needs no repair and its inverse undoes it, and only lives that begin or end in a
+// stage need to be looked at event by event. Why copies are placed anew at every change of the swaps and not kept in capacity trees: a lane is first in, first
+// out, so one more copy moves those behind it; a capacity that is free is no use if the queue in front of it is not. Why the larger budget may still be the slower one: separate
+// solves share seeds, not their luck. Where a sweep must be monotone, keep the plan of every smaller budget as a candidate.
 package memory
 
 // Problem is one program's order, storages and device. Slices are indexed by position; nothing is changed by the solver.

@@ -44,8 +44,12 @@ func Minimum(p *Problem) (*Solution, error) {
 		return nil, err
 	}
 	m := newModel(p)
-	least := m.leastPeak(m.degree(m.baseGaps()), 0)
-	return m.finish(least.plan)
+	floor := m.degree(m.baseGaps())
+	sol, err := m.finish(m.leastPeak(floor, 0).plan)
+	if err == nil {
+		sol.Bound = Bound{PeakBytes: floor, Name: noBound}
+	}
+	return sol, err
 }
 
 // Solve plans p within its budget at the least time that it finds. Below the peak of Minimum it returns an *InfeasibleError, from there on a plan. Without
@@ -103,7 +107,11 @@ func (m *model) improve(feasible snapshot, o Options) snapshot {
 	}
 	x := newSearch(newState(m), budget, o.Seed)
 	for _, means := range m.seedOptions() {
-		for _, aim := range m.aims(budget) {
+		aims := m.aims(budget)
+		if means.swaps && m.n > 1000 {
+			aims = aims[:1] // they take long
+		}
+		for _, aim := range aims {
 			s := newState(m)
 			if newGreedy(s, means).reduce(aim, 20*int(m.n)+1000) {
 				s.dropIdle(budget)
