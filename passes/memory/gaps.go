@@ -15,8 +15,6 @@ type span struct{ from, to int32 }
 
 func (s span) empty() bool { return s.from >= s.to }
 
-func (s span) has(t int32) bool { return s.from <= t && t < s.to }
-
 // baseGaps lists the gaps that some plan could break.
 func (m *model) baseGaps() []baseGap {
 	var list []baseGap
