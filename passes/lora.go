@@ -75,6 +75,9 @@ type loraTarget struct {
 	rejected string
 }
 
+// vectorReason is why vectors are neither adapted nor quantized.
+const vectorReason = "a bias, a scale or another vector"
+
 // loraTargets finds the ops that an adapter can follow, and why other weights have none: by parameter name.
 func loraTargets(g *ir.Graph) (targets []loraTarget, rejected map[string]string) {
 	rejected = map[string]string{}
@@ -84,7 +87,7 @@ func loraTargets(g *ir.Graph) (targets []loraTarget, rejected map[string]string)
 		if p.Role == ir.Weight {
 			switch len(p.Type.Shape) {
 			case 0, 1:
-				rejected[p.Name] = "a bias, a scale or another vector"
+				rejected[p.Name] = vectorReason
 			default:
 				rejected[p.Name] = "no MatMul, Gemm or Conv reads it as its weight"
 			}
@@ -213,7 +216,11 @@ func (a *adapting) choose(targets []loraTarget, rejected map[string]string) erro
 		names[reason] = append(names[reason], p.Name)
 	}
 	for _, r := range reasons {
-		a.ctx.Note(fmt.Sprintf("no adapter (%s): %s", r, strings.Join(names[r], ", ")))
+		list := strings.Join(names[r], ", ")
+		if r == vectorReason { // nobody expects an adapter there
+			list = someNames(names[r])
+		}
+		a.ctx.Note(fmt.Sprintf("no adapter (%s): %s", r, list))
 	}
 	if len(a.specs) == 0 {
 		return ir.Errorf(ir.Usage, ir.Origin{}, "--lora: nothing of what is hit can be adapted: %s", a.ctx.Notes[len(a.ctx.Notes)-1])

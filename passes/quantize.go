@@ -150,7 +150,7 @@ func (q *quantizing) choose() error {
 	var problems []string
 	for i, p := range q.g.Params {
 		spec, byName, hit := MatchQuantize(q.ctx.Options.Quantize, p.Name)
-		if !hit || spec.Format == formatNone || p.Role != ir.Weight {
+		if !hit || spec.Format == formatNone || p.Role != ir.Weight || p.Trainable && p.Of != "" { // the last is an adapter
 			continue
 		}
 		entry := plan.Quantized{Name: p.Name, WasBytes: p.Type.Bytes(), Bytes: p.Type.Bytes(), RelL2: plan.NotMeasured, WorstBlock: plan.NotMeasured}
@@ -192,7 +192,7 @@ func (q *quantizing) reason(p *ir.Param, byName bool) string {
 	case !p.Type.DType.IsFloat():
 		return "it holds no floats"
 	case len(p.Type.Shape) < 2:
-		return "a bias, a scale or another vector"
+		return vectorReason
 	case u.embedding && !byName:
 		return "an embedding, which is quantized only when it is asked for by its full name"
 	case !u.linear && !u.embedding:
@@ -378,6 +378,15 @@ func (q *quantizing) tell() {
 	}
 	q.ctx.Note(sentence)
 	for _, r := range reasons {
-		q.ctx.Note(fmt.Sprintf("not quantized (%s): %s", r, strings.Join(names[r], ", ")))
+		q.ctx.Note(fmt.Sprintf("not quantized (%s): %s", r, someNames(names[r])))
 	}
+}
+
+// someNames is a list of names, cut where it grows long.
+func someNames(names []string) string {
+	const most = 8
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

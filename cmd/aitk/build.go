@@ -11,6 +11,7 @@ import (
 
 	"aitk/importer"
 	"aitk/internal/safetensors"
+	"aitk/internal/weights"
 	"aitk/ir"
 	"aitk/ir/plan"
 	"aitk/passes"
@@ -119,6 +120,15 @@ func (b *builder) runPasses(g *ir.Graph) error {
 	o.VerifyEach = c.verify == "each"
 	o.CrashDir = os.TempDir()
 	o.Print = c.stderr
+	o.Seed, o.AdapterInit = c.seed, c.adapterInit()
+	reader := weights.NewReader()
+	c.closing(reader)
+	o.Weights = reader
+	if b.forward { // nothing trains, so everything may be quantized
+		for _, p := range g.Params {
+			p.Trainable = false
+		}
+	}
 	if err := b.defaultLoss(g); err != nil {
 		return err
 	}
@@ -141,8 +151,12 @@ func (b *builder) runPasses(g *ir.Graph) error {
 	b.lastPass = o.StopAfter != ""
 	if err := passes.Run(b.ctx, g, pipeline, order); err != nil {
 		c.printStats(b.ctx)
+		if c.adapterErr != nil {
+			return c.adapterErr
+		}
 		return b.named(err)
 	}
+	c.tellUnusedAdapters()
 	for _, n := range b.ctx.Notes {
 		c.note("%s", n)
 	}
@@ -348,7 +362,7 @@ func (b *builder) describe(p *plan.Plan) {
 		}
 	}
 	for _, s := range b.ctx.Options.Settings() {
-		if s.Key != "mask-eval" && !(b.forward && s.Key == "optimizer") {
+		if s.Key != "mask-eval" && s.Key != "seed" && !(b.forward && s.Key == "optimizer") {
 			add(s.Key, s.Value)
 		}
 	}
@@ -364,6 +378,7 @@ func (b *builder) describe(p *plan.Plan) {
 			add("freeze", s.Glob)
 		}
 	}
+	list = append(list, p.Options...) // the adapters
 	slices.SortStableFunc(list, func(x, y plan.Option) int { return cmp.Compare(x.Key, y.Key) })
 	p.Options = list
 }

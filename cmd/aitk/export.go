@@ -17,7 +17,10 @@ import (
 func exportCommand() command {
 	return command{name: "export", args: "PLAN|MODEL|CHECKPOINT -o OUT.safetensors", min: 1, max: 1, short: "parameters as safetensors, under their authors' names", run: export,
 		long: `Of a plan or model: its weights and statistics, with --resume as a checkpoint of its run has them. Of a checkpoint alone: the trained
-weights and statistics that it holds, without the state of the optimizer. A tied weight stands once, under its first name.`}
+weights and statistics that it holds, without the state of the optimizer. A tied weight stands once, under its first name.
+
+With --adapter the adapters of --lora alone, from a plan (with --resume as trained) or a checkpoint, in the keys of another tool; -o is a file or, for
+PEFT, a folder. With --merge all weights, adapters added to theirs, from a plan and --resume.`}
 }
 
 // exported is a parameter to write and how to read it.
@@ -34,7 +37,16 @@ func export(c *call) error {
 	if err := c.notAnInput(c.out); err != nil {
 		return err
 	}
-	list, metadata, err := c.exportedParams(c.args[0])
+	params := c.exportedParams
+	switch {
+	case c.adapter != "" && c.merge:
+		return usagef("--adapter writes adapters alone, --merge weights with adapters in them: give one")
+	case c.adapter != "":
+		return exportAdapter(c)
+	case c.merge:
+		params = c.exportMerged
+	}
+	list, metadata, err := params(c.args[0])
 	if err != nil {
 		return err
 	}
@@ -104,6 +116,12 @@ func (c *call) exportedParams(arg string) ([]exported, map[string]string, error)
 	if s.plan != nil {
 		metadata["model"], metadata["graph_sha256"] = s.plan.Model, s.plan.GraphSum
 		for _, p := range s.plan.Params {
+			if p.Init.Packed() && !p.Trainable { // as the model has it
+				if p.Of != "" {
+					continue
+				}
+				p.Type, p.Init.Pack = p.Init.Pack.Source, ir.Packing{}
+			}
 			add(p.Name, p.Type, p.Role, p.Aliases, p.Init)
 		}
 	} else {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"aitk/importer"
+	"aitk/internal/adapter"
 	"aitk/passes"
 )
 
@@ -29,6 +30,10 @@ type settings struct {
 	effort             int64
 	embedWeights       bool
 	views              []view
+	adapter            string
+	merge              bool
+	adapters           map[string]*adapter.File // opened for --lora; nil: it could not be
+	adapterErr         error
 	out                string
 
 	// The run.

@@ -56,11 +56,6 @@ type jsonSwapped struct {
 	Stall float64 `json:"stall_seconds"`
 }
 
-type jsonQuantized struct {
-	Weights int64 `json:"weights"`
-	Saved   int64 `json:"saved_bytes"`
-}
-
 type jsonPhase struct {
 	Name  string      `json:"name"`
 	Peak  int64       `json:"peak_bytes"`
@@ -180,7 +175,7 @@ func describe(p *Plan) *document {
 		Overhead: r.Overhead(), OverheadBound: float64(r.OverheadBoundPPM) / 1e6,
 		Recomputed: jsonRecomputed{r.RecomputedNodes, r.RecomputedFLOPs, seconds(r.RecomputedPicos)},
 		Swapped:    jsonSwapped{r.SwapOutBytes, r.SwapInBytes, seconds(r.StallPicos)},
-		Quantized:  jsonQuantized{r.QuantizedWeights, r.QuantizedSavedBytes},
+		Quantized:  quantizedOf(r),
 		Phases:     []jsonPhase{}, Decisions: []jsonDecision{}, Buffers: []jsonBuffer{}, Parameters: []jsonParam{}, Programs: []jsonProgram{},
 	}
 	if r.BudgetBytes >= 0 {

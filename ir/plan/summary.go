@@ -54,7 +54,11 @@ func WriteSummary(w io.Writer, p *Plan) error {
 	row("recomputed", "%d nodes, %s of FLOPs, %s", r.RecomputedNodes, percent(r.RecomputedFLOPs, r.TotalFLOPs), FormatPicos(r.RecomputedPicos))
 	row("moved", "%s out, %s in", FormatBytes(r.SwapOutBytes), FormatBytes(r.SwapInBytes))
 	if r.QuantizedWeights > 0 {
-		row("quantized", "%d weights, %s saved", r.QuantizedWeights, FormatBytes(r.QuantizedSavedBytes))
+		lost := ""
+		if w := worstQuantized(r); w != nil && r.QuantizedRelL2 != NotMeasured {
+			lost = fmt.Sprintf(", relative error %.2g, at most %.2g in %s", r.QuantizedRelL2, w.RelL2, w.Name)
+		}
+		row("quantized", "%d weights, %s saved%s", r.QuantizedWeights, FormatBytes(r.QuantizedSavedBytes), lost)
 	}
 	row("predicted step", "%s, %.1f %% over unlimited (at least %.1f %% for this budget), stalled %s",
 		FormatPicos(r.StepPicos), 100*r.Overhead(), float64(r.OverheadBoundPPM)/1e4, FormatPicos(r.StallPicos))

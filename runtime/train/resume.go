@@ -17,7 +17,7 @@ import (
 
 // keyed are the plan's settings that change what is computed. Budget, device, recompute, swap and the like do not: a run resumes under another plan.
 func keyed(key string) bool {
-	return slices.Contains([]string{
+	return strings.HasPrefix(key, "adapter/") || slices.Contains([]string{
 		"loss", "output", "optimizer", "clip-norm", "no-decay", "ema", "dtype", "batch-norm", "train", "freeze", "lora", "quantize",
 	}, key)
 }
