@@ -141,7 +141,7 @@ func TestDriverOptions(t *testing.T) {
 	}
 	var out bytes.Buffer
 	ctx, err := run(passes.Options{StopAfter: "dce", Disable: []string{"fold"}, Print: &out, PrintAfter: []string{"cse"}, TimePasses: true})
-	if err != nil || ran(ctx) != "canonicalize cse dce" {
+	if err != nil || ran(ctx) != "canonicalize cse raise dce" {
 		t.Errorf("ran %q, %v", ran(ctx), err)
 	}
 	if !strings.HasPrefix(out.String(), "# after cse\ngraph @m") || strings.Count(out.String(), "# after") != 1 {
