@@ -111,7 +111,10 @@ func initBytes(v *Var) []byte {
 // entry writes a kernel's function and returns its row in the table.
 func (t *moduleC) entry(e *Entry, n int) string {
 	k := newKernelC(t.m, e)
-	body := k.function(fmt.Sprintf("kernel%d", n))
+	body := ""
+	if len(k.f.errs) == 0 { // names that do not exist would only breed more faults
+		body = k.function(fmt.Sprintf("kernel%d", n))
+	}
 	for _, err := range k.f.errs {
 		t.errs = append(t.errs, fmt.Errorf("kernel %s: %w", e.Name, err))
 	}

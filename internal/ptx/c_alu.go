@@ -13,6 +13,16 @@ func (t *kernelC) pure(i *Inst) (text string, slow, ok bool) {
 	if len(ty) > 0 {
 		typ = ty[len(ty)-1]
 	}
+	if hasResult(i) && len(i.Args) == 0 {
+		t.f.fail(i.Line, "%s without operands", i.Opcode)
+		return "", false, true
+	}
+	for _, x := range ty {
+		if x == "b128" || i.Opcode != "cvt" && (isPairOfBytes(x) || x == "e4m3" || x == "e5m2" || x == "tf32" && i.Opcode != "mma") {
+			t.f.fail(i.Line, "%s is not accepted", i.Name())
+			return "", false, true
+		}
+	}
 	need := func(n int) bool {
 		if len(i.Args) < n {
 			t.f.fail(i.Line, "%s needs %d operands", i.Opcode, n)

@@ -30,6 +30,7 @@ type kernelC struct {
 	flags                               int
 	arrays                              map[string]bool // registers that need their array
 	number                              []int           // of a block: lanes at the lowest run first
+	at                                  *Inst           // at work on
 	out                                 strings.Builder
 }
 
@@ -143,7 +144,10 @@ func (t *kernelC) function(name string) string {
 		}
 	}
 	for n, b := range bs {
-		t.block(b, n, bs, at)
+		t.accepted(func() { t.block(b, n, at) })
+	}
+	if len(t.f.errs) > 0 {
+		return ""
 	}
 	body := t.out.String()
 	t.out.Reset()
@@ -164,8 +168,22 @@ func (t *kernelC) function(name string) string {
 	return t.out.String()
 }
 
+// accepted runs f and turns an instruction that it cannot say in C into an error with its line.
+func (t *kernelC) accepted(f func()) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case unaccepted:
+			t.f.fail(t.at.Line, "%s is not accepted: %s", t.at, string(r))
+		default:
+			panic(r)
+		}
+	}()
+	f()
+}
+
 // block writes one block: runs of pure instructions, calls of the host, and the way out.
-func (t *kernelC) block(b *block, n int, bs []*block, at map[string]int) {
+func (t *kernelC) block(b *block, n int, at map[string]int) {
 	t.linef("B%d:;", n)
 	flops := 0
 	for _, i := range b.code {
@@ -181,18 +199,19 @@ func (t *kernelC) block(b *block, n int, bs []*block, at map[string]int) {
 	k := 0
 	for n, r := range runs {
 		for ; k < r.start; k++ {
+			t.at = b.code[k]
 			t.call(b.code[k])
 		}
 		t.lanes(b.code[r.start:r.end], r.texts, after[n])
 		k = r.end
 	}
 	for ; k < len(b.code); k++ {
-		if i := b.code[k]; endsBlock(i) {
-			t.wayOut(i, n, at)
+		t.at = b.code[k]
+		if endsBlock(t.at) {
+			t.wayOut(t.at, n, at)
 			return
-		} else {
-			t.call(i)
 		}
+		t.call(t.at)
 	}
 	t.fallThrough(n)
 }
@@ -208,6 +227,7 @@ func (t *kernelC) runs(b *block) []run {
 	var cur *run
 	for k, i := range b.code {
 		text, slow, ok := "", false, false
+		t.at = i
 		if !endsBlock(i) {
 			text, slow, ok = t.pure(i)
 		}

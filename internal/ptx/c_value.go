@@ -8,6 +8,10 @@ import (
 // This file turns operands into C expressions. "Raw" is the register's bits as an unsigned integer; "typed" is the value that a type
 // makes of them.
 
+// unaccepted is what the functions below panic with when an instruction uses a type in a way that nothing here can say in C; function recovers it and
+// reports the instruction.
+type unaccepted string
+
 // raw is the operand's bits. Symbols are addresses in their own space.
 func (t *kernelC) raw(o Operand, line int) string {
 	switch o.Kind {
@@ -92,7 +96,7 @@ func valueC(raw, typ string) string {
 	case "bf16":
 		return "B(" + raw + ")"
 	}
-	panic("ptx: value of type " + typ)
+	panic(unaccepted("value of type " + typ))
 }
 
 // bitsC is the raw result of a C value of a type; signed integers are extended to whatever register takes them.
@@ -121,7 +125,7 @@ func bitsC(value, typ string) string {
 	case "u64", "b64", "s64":
 		return "(uint64_t)(" + value + ")"
 	}
-	panic("ptx: bits of type " + typ)
+	panic(unaccepted("result of type " + typ))
 }
 
 // assign is the statement that gives a register its new bits under the instruction's guard.
@@ -160,7 +164,7 @@ func cType(width int) string {
 	case 64:
 		return "uint64_t"
 	}
-	panic(fmt.Sprintf("ptx: register of %d bits", width))
+	panic(unaccepted(fmt.Sprintf("register of %d bits", width)))
 }
 
 // isFloat tells float types from integers.

@@ -101,6 +101,9 @@ func effects(i *Inst, use, def func(string)) {
 	write = func(o Operand) {
 		switch o.Kind {
 		case Reg:
+			if special(o.Name) > 0 {
+				return // refused where it is translated
+			}
 			if i.Guard != "" {
 				use(o.Name)
 			}

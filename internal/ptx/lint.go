@@ -130,7 +130,7 @@ func require(i *Inst, rs []rule) (n Need, known bool) {
 }
 
 // rule says that an instruction of one of the opcodes that carries all of some modifiers needs a target and version. A modifier that ends in * stands
-// for all with that beginning.
+// for all with that beginning; two joined by a dot must be the last.
 type rule struct {
 	opcodes []string
 	mods    []string
@@ -144,6 +144,12 @@ func (r *rule) matches(i *Inst) bool {
 		return false
 	}
 	for _, want := range r.mods {
+		if strings.Contains(want, ".") {
+			if !strings.HasSuffix(i.Name(), "."+want) {
+				return false
+			}
+			continue
+		}
 		if !slices.ContainsFunc(i.Mods, func(m string) bool {
 			p, star := strings.CutSuffix(want, "*")
 			return m == want || star && strings.HasPrefix(m, p)
