@@ -30,6 +30,9 @@ func (s *source) inputsBehind(name string) []string {
 		if !ok {
 			i, ok = s.owner[name] // input of a body: what its node reads
 		}
+		if ok && (s.graph.Node[i].GetOpType() == "Shape" || s.graph.Node[i].GetOpType() == "Size") {
+			continue // what they give is known whatever the data are
+		}
 		if ok && !seen[i] {
 			seen[i] = true
 			stack = append(stack, s.reads(i)...)

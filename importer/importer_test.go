@@ -81,8 +81,8 @@ func TestErrors(t *testing.T) {
 		{"globs without a hit", mlp(), Options{Dims: bound, Select: []Selection{{"fc1*", false}, {"fc9*", true}, {"head", false}}}, ir.Usage, []string{`"fc9*"`, `"head"`}},
 		{"unknown output", mlp(), Options{Dims: bound, Outputs: []string{"q"}}, ir.Usage, []string{`"q"`}},
 		{"unknown ops, all at once", model(13, x, nil,
-			node("Foo", "a", in("x"), in("a")), node("Foo", "b", in("a"), in("b")), node("NonZero", "c", in("b"), in("c")), node("Foo", "", in("c"), in("y"))),
-			Options{}, ir.Unsupported, []string{`2 ops are not supported`, `Foo (3 nodes): "a" "b" "y"`, `NonZero (1 nodes): "c"`}},
+			node("Foo", "a", in("x"), in("a")), node("Foo", "b", in("a"), in("b")), node("ImageDecoder", "c", in("b"), in("c")), node("Foo", "", in("c"), in("y"))),
+			Options{}, ir.Unsupported, []string{`2 ops are not supported`, `Foo (3 nodes): "a" "b" "y"`, `ImageDecoder (1 nodes): "c"`}},
 		{"unknown domain", func() *onnxpb.ModelProto {
 			m := model(13, x, nil, node("Relu", "a", in("x"), in("y")))
 			m.Graph.Node[0].Domain = proto.String("com.acme")

@@ -32,12 +32,29 @@ func lowerBatchNorm(c *call) []*operand {
 		training = false
 	}
 	mean, variance := c.in[3], c.in[4]
+	if !training && (c.computed(3) || c.computed(4)) {
+		return []*operand{c.normalised(x, scale, bias, mean, variance, eps), mean, variance}
+	}
 	if !training {
 		y := c.emit(op.BatchNormInference{Eps: eps}, x, scale, bias, mean, variance)
 		return []*operand{y, mean, variance}
 	}
 	out := c.emitAll(op.BatchNorm{Eps: eps}, x, scale, bias)
 	return []*operand{out[0], c.move(3, momentum, out[1]), c.move(4, momentum, out[2])}
+}
+
+// computed tells whether operand k comes from the graph's data: then a gradient passes through it, unlike through a statistic.
+func (c *call) computed(k int) bool {
+	return c.in[k].known == nil && c.in[k].buffer == nil && c.w.views[c.n.Input[k]] == nil
+}
+
+// normalised is batch norm by statistics that the graph computes, as a formula.
+func (c *call) normalised(x, scale, bias, mean, variance *operand, eps float64) *operand {
+	s := x.typ.Shape
+	factor := c.emit(op.Mul{}, c.cast(scale, variance.typ.DType), c.emit(op.Rsqrt{}, c.plus(variance, eps)))
+	y := c.emit(op.Sub{}, x, c.perChannel(c.cast(mean, x.typ.DType), s))
+	y = c.emit(op.Mul{}, y, c.perChannel(c.cast(factor, x.typ.DType), s))
+	return c.emit(op.Add{}, y, c.perChannel(c.cast(bias, x.typ.DType), s))
 }
 
 // move updates the statistic that operand k is with the batch's. A statistic that two nodes share moves twice, in their order.

@@ -148,6 +148,7 @@ func lowerPad(c *call) []*operand {
 	mode := c.string("mode", "constant")
 	var pads []int64
 	value := 0.0
+	var fill *operand // a value that only run time knows
 	x := c.arg(0)
 	rank := len(x.typ.Shape)
 	if c.ver < 11 {
@@ -158,7 +159,11 @@ func lowerPad(c *call) []*operand {
 		c.args(2, 4)
 		pads = c.constInts(1, "pads")
 		if c.has(2) && c.arg(2).typ.Elems() > 0 {
-			value = c.constFloat(2, "constant_value")
+			if c.in[2].known == nil && mode == "constant" {
+				fill = c.reshape(c.arg(2), []int64{}...)
+			} else {
+				value = c.constFloat(2, "constant_value")
+			}
 		}
 	}
 	axes := make([]int64, 0, rank)
@@ -178,6 +183,11 @@ func lowerPad(c *call) []*operand {
 	before, after := make([]int64, rank), make([]int64, rank)
 	for i, a := range axes {
 		before[a], after[a] = pads[i], pads[i+len(axes)]
+	}
+	if mode == "constant" && fill != nil {
+		y := c.padConstant(x, before, after, 0)
+		own := c.padConstant(c.fill(ir.Type{DType: ir.Bool, Shape: x.typ.Shape}, 1), before, after, 0)
+		return one(c.emit(op.Where{}, own, y, c.cast(fill, x.typ.DType)))
 	}
 	if mode == "constant" {
 		return one(c.padConstant(x, before, after, value))

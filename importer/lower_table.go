@@ -13,10 +13,18 @@ func lowererOf(domain, opType string) lowerFunc {
 	if domain == "com.microsoft" && opType == "MatMulNBits" {
 		return lowerMatMulNBits
 	}
-	if domain != "" {
+	switch domain {
+	case "":
+	case "ai.onnx.preview":
+		return previewLowerer(opType)
+	case "ai.onnx.preview.training":
+		return trainingLowerer(opType)
+	case "com.microsoft":
+		return msftLowerer(opType)
+	default:
 		return nil
 	}
-	for _, family := range [](func(string) lowerFunc){mathLowerer, shapeLowerer, indexLowerer, reduceLowerer, nnLowerer, quantLowerer, controlLowerer} {
+	for _, family := range [](func(string) lowerFunc){mathLowerer, shapeLowerer, indexLowerer, reduceLowerer, nnLowerer, quantLowerer, controlLowerer, samplingLowerer} {
 		if f := family(opType); f != nil {
 			return f
 		}
@@ -125,6 +133,16 @@ func mathLowerer(opType string) lowerFunc {
 		return swapped(op.Less{})
 	case "GreaterOrEqual":
 		return swapped(op.LessEqual{})
+	case "BitShift":
+		return lowerBitShift
+	case "BitwiseAnd":
+		return binaryOp(op.Bits{Fn: "and"})
+	case "BitwiseOr":
+		return binaryOp(op.Bits{Fn: "or"})
+	case "BitwiseXor":
+		return binaryOp(op.Bits{Fn: "xor"})
+	case "BitwiseNot":
+		return lowerBitwiseNot
 	case "Pow":
 		return lowerPow
 	case "Mod":
@@ -206,6 +224,12 @@ func shapeLowerer(opType string) lowerFunc {
 		return lowerPad
 	case "Trilu":
 		return lowerTrilu
+	case "CenterCropPad":
+		return lowerCenterCropPad
+	case "EyeLike":
+		return lowerEyeLike
+	case "BitCast":
+		return lowerBitCast
 	case "DepthToSpace":
 		return lowerDepthToSpace
 	case "SpaceToDepth":
@@ -245,6 +269,22 @@ func indexLowerer(opType string) lowerFunc {
 		return argExtreme(true)
 	case "TopK":
 		return lowerTopK
+	case "Scatter":
+		return lowerScatterElements
+	case "Compress":
+		return lowerCompress
+	case "NonZero":
+		return lowerNonZero
+	case "Unique":
+		return lowerUnique
+	case "NonMaxSuppression":
+		return lowerNonMaxSuppression
+	case "ReverseSequence":
+		return lowerReverseSequence
+	case "TensorScatter":
+		return lowerTensorScatter
+	case "Col2Im":
+		return lowerCol2Im
 	case "Hardmax":
 		return lowerHardmax
 	case "Resize":
@@ -267,6 +307,16 @@ func reduceLowerer(opType string) lowerFunc {
 		return softmax(func(axis int64) ir.Op { return op.Softmax{Axis: axis} })
 	case "LogSoftmax":
 		return softmax(func(axis int64) ir.Op { return op.LogSoftmax{Axis: axis} })
+	case "CumProd":
+		return lowerCumProd
+	case "Det":
+		return lowerDet
+	case "DFT":
+		return lowerDFT
+	case "STFT":
+		return lowerSTFT
+	case "MelWeightMatrix":
+		return lowerMelWeightMatrix
 	case "Einsum":
 		return lowerEinsum
 	case "LRN":
@@ -316,6 +366,10 @@ func nnLowerer(opType string) lowerFunc {
 		return lowerGRU
 	case "Attention":
 		return lowerAttention
+	case "LinearAttention":
+		return lowerLinearAttention
+	case "CausalConvWithState":
+		return lowerCausalConvWithState
 	case "RotaryEmbedding":
 		return lowerRotaryEmbedding
 	case "Dropout":
@@ -364,6 +418,53 @@ func controlLowerer(opType string) lowerFunc {
 		return lowerLoop
 	case "Scan":
 		return lowerScan
+	}
+	return nil
+}
+
+// samplingLowerer has what reads images between their cells, and what draws numbers. (lower_sample.go, lower_random.go)
+func samplingLowerer(opType string) lowerFunc {
+	switch opType {
+	case "GridSample":
+		return lowerGridSample
+	case "AffineGrid":
+		return lowerAffineGrid
+	case "RoiAlign":
+		return lowerRoiAlign
+	case "DeformConv":
+		return lowerDeformConv
+	case "RandomUniform":
+		return randomUniform(false)
+	case "RandomUniformLike":
+		return randomUniform(true)
+	case "RandomNormal":
+		return randomNormal(false)
+	case "RandomNormalLike":
+		return randomNormal(true)
+	case "Bernoulli":
+		return lowerBernoulli
+	case "Multinomial":
+		return lowerMultinomial
+	}
+	return nil
+}
+
+func previewLowerer(opType string) lowerFunc {
+	if opType == "FlexAttention" {
+		return lowerFlexAttention
+	}
+	return nil
+}
+
+// trainingLowerer has the updates of the training preview. (lower_training.go)
+func trainingLowerer(opType string) lowerFunc {
+	switch opType {
+	case "Adagrad":
+		return lowerAdagrad
+	case "Adam":
+		return lowerAdam
+	case "Momentum":
+		return lowerMomentum
 	}
 	return nil
 }
