@@ -81,7 +81,7 @@ func (l *linter) ends() {
 		case "Softmax":
 			l.at(i, InferenceOnly, LintWarning, "feed the loss from before it: --output "+shellWord(first(n.Input)), "output %q is a softmax: cross-entropy takes logits, and would take the softmax of a softmax", name)
 			return
-		case "ArgMax", "ArgMin", "TopK", "NonMaxSuppression", "Multinomial", "ZipMap":
+		case "ArgMax", "ArgMin", "TopK", "NonMaxSuppression", "Multinomial", "ZipMap", "ArrayFeatureExtractor", "TreeEnsembleClassifier", "LinearClassifier", "SVMClassifier":
 			l.at(i, InferenceOnly, LintWarning, "feed the loss from before it: --output "+shellWord(first(n.Input)), "output %q is made by %s: a decision, which has no gradient", name, n.GetOpType())
 			return
 		case "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose":

@@ -150,7 +150,7 @@ func (l *linter) overflows() {
 	}
 	for _, c := range l.src.order {
 		t := l.src.tensors[c]
-		if !t.typ.DType.IsFloat() || l.w.views[c] != nil || len(l.src.uses[c]) == 0 {
+		if !t.typ.DType.IsFloat() || l.w.views[c] != nil && t.typ.Elems() > 64 || len(l.src.uses[c]) == 0 {
 			continue
 		}
 		x, ok := l.content(t)

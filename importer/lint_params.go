@@ -62,16 +62,16 @@ func isConv(n *onnxpb.NodeProto) bool {
 	return false
 }
 
-// foldedByName knows how optimizers call what they merged: PyTorch's older exporter numbers both tensors (onnx::Conv_17), onnxscript's names the
-// bias after the weight, ONNX Runtime's and TensorFlow's say so.
+// foldedByName knows how optimizers call what they merged: PyTorch's older exporter and onnxsim number both tensors (onnx::Conv_17, _v_15), onnxscript's
+// names the bias after the weight, those of ONNX Runtime, TensorFlow and onnxslim say so.
 func foldedByName(n *onnxpb.NodeProto) bool {
 	w, b := n.Input[1], n.Input[2]
-	if b == w+"_bias" || n.GetOpType() != "Gemm" && strings.HasPrefix(w, "onnx::Conv_") && strings.HasPrefix(b, "onnx::Conv_") {
+	if b == w+"_bias" || n.GetOpType() != "Gemm" && isTemporary(w) && isTemporary(b) {
 		return true
 	}
 	return slices.ContainsFunc([]string{w, b}, func(name string) bool {
 		name = strings.ToLower(name)
-		return slices.ContainsFunc([]string{"convbnfusion", "bn_fold", "fused_bn", "bn_fusion", "fusedbatchnorm"}, func(s string) bool { return strings.Contains(name, s) })
+		return slices.ContainsFunc([]string{"convbnfusion", "bn_fold", "fused_bn", "bn_fusion", "batchnorm"}, func(s string) bool { return strings.Contains(name, s) })
 	})
 }
 

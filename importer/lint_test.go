@@ -78,3 +78,43 @@ func TestLintClean(t *testing.T) {
 		only.check(t, f, codesOf(t, f, LintOptions{}))
 	}
 }
+
+// TestLintExports: real exports of other tools and older exporters, each with one fault (testdata/make/lint_torch.py and lint_more.py).
+func TestLintExports(t *testing.T) {
+	folder := filepath.Join("..", "testdata", "onnx", "lint")
+	raw, err := os.ReadFile(filepath.Join(folder, "expect.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expected map[string]struct {
+		Must  []string  `json:"must"`
+		Only  *[]string `json:"only"` // beside Must
+		Fails bool      `json:"fails"`
+	}
+	if err := json.Unmarshal(raw, &expected); err != nil {
+		t.Fatal(err)
+	}
+	for name, e := range expected {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(folder, name+".onnx")
+			want := expectation{Must: e.Must}
+			if e.Only != nil {
+				want.Only = new(append(slices.Clone(*e.Only), e.Must...))
+			}
+			want.check(t, name, codesOf(t, path, LintOptions{}))
+			if findings, _ := Lint(path, LintOptions{}); e.Only != nil && Trainable(findings) == e.Fails {
+				t.Errorf("training can work: %v, want %v", !e.Fails, e.Fails)
+			}
+		})
+	}
+	if _, err := Lint(filepath.Join(folder, "missing.onnx"), LintOptions{}); err == nil {
+		t.Error("a missing file is no error")
+	}
+	// With the flags that the findings name, the remedies work.
+	if codes := codesOf(t, filepath.Join(folder, "ts_inference_bn.onnx"), LintOptions{Options: Options{BatchNorm: BatchNormTrain}}); len(codes) != 0 {
+		t.Errorf("--batch-norm train leaves %v", codes)
+	}
+	if codes := codesOf(t, filepath.Join(folder, "ts_argmax.onnx"), LintOptions{Options: Options{Outputs: []string{"/m/fc2/Gemm_output_0"}}}); len(codes) != 0 {
+		t.Errorf("--output leaves %v", codes)
+	}
+}
