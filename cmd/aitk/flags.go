@@ -30,8 +30,8 @@ func options() []option {
 }
 
 const (
-	planning = "plan compile train"
-	fromData = "plan compile run train eval"
+	planning = "plan compile train estimate"
+	fromData = "plan compile run train estimate eval"
 	running  = "run train"
 )
 
@@ -96,7 +96,7 @@ func viewOptions() []option {
 		}
 	}
 	return []option{
-		{"json", "=FILE", "all figures for programs", "plan inspect lint ops passes doctor version", false, false, show("json")},
+		{"json", "=FILE", "all figures for programs", "plan estimate inspect lint ops passes doctor version", false, false, show("json")},
 		{"dot", "=FILE", "the schedule as a graph for Graphviz", "plan", false, false, show("dot")},
 		{"csv", "=FILE", "the buffers, one row for each stretch of life", "plan", false, false, show("csv")},
 		{"explain", "=FILE", "every instruction with its reads, writes and live bytes", "plan", false, false, show("explain")},

@@ -39,6 +39,7 @@ func commands() []command {
 		trainCommand(),
 		evalCommand(),
 		exportCommand(),
+		estimateCommand(),
 		optCommand(),
 		doctorCommand(),
 		versionCommand(),
