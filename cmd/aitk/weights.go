@@ -21,9 +21,8 @@ func (c *call) replaceWeights(g *ir.Graph) error {
 	if err != nil {
 		return err
 	}
-	found := map[string]ir.Location{}
-	types := map[string]ir.Type{}
-	var names []string
+	found := map[string]string{}
+	var have []weights.Tensor
 	for _, path := range files {
 		infos, err := tensorsOf(path)
 		if err != nil {
@@ -31,37 +30,30 @@ func (c *call) replaceWeights(g *ir.Graph) error {
 		}
 		for _, x := range infos {
 			if old, twice := found[x.Name]; twice {
-				return usagef("--weights %s: tensor %q is in %s and in %s", c.weights, x.Name, old.Path, path)
+				return usagef("--weights %s: tensor %q is in %s and in %s", c.weights, x.Name, old, path)
 			}
-			found[x.Name] = ir.Location{Path: path, Offset: x.Offset, Bytes: x.Bytes}
-			types[x.Name] = x.Type
-			names = append(names, x.Name)
+			found[x.Name] = path
+			have = append(have, weights.Tensor{Name: x.Name, Type: x.Type, At: ir.Location{Path: path, Offset: x.Offset, Bytes: x.Bytes}})
 		}
 	}
-	used := map[string]bool{}
-	var problems []string
-	for _, p := range g.Params {
-		for _, name := range append([]string{p.Name}, p.Aliases...) {
-			at, ok := found[name]
-			if !ok {
-				continue
-			}
-			used[name] = true
-			if !types[name].Equal(p.Type) {
-				problems = append(problems, fmt.Sprintf("tensor %q is %v, the parameter %v", name, types[name], p.Type))
-			}
-			p.Init = ir.Init{Kind: ir.InitFile, File: at}
-			break
-		}
+	r, err := weights.FillGraph(g, have)
+	if err != nil {
+		return usagef("--weights %s: %w", c.weights, err)
 	}
-	if len(problems) > 0 {
-		return usagef("--weights %s: %s", c.weights, strings.Join(problems, "; "))
+	if r.Used == 0 {
+		return usagef("--weights %s: none of its %d tensors has the name of a parameter; `aitk inspect` lists those", c.weights, len(have))
 	}
-	if len(used) == 0 {
-		return usagef("--weights %s: none of its %d tensors has the name of a parameter; `aitk inspect` lists those", c.weights, len(names))
+	if r.Prefix != "" {
+		c.note("--weights %s: names differ by %q in front", c.weights, strings.TrimPrefix(r.Prefix, "-"))
 	}
-	if left := slices.DeleteFunc(names, func(n string) bool { return used[n] }); len(left) > 0 {
-		c.note("--weights %s: no parameter is called %s", c.weights, listed(left))
+	if len(r.Transposed) > 0 {
+		c.note("--weights %s: the file holds the transpose of %s", c.weights, listed(r.Transposed))
+	}
+	if len(r.Left) > 0 {
+		c.note("--weights %s: no parameter is called %s", c.weights, listed(r.Left))
+	}
+	if len(r.Missing) > 0 {
+		c.note("--weights %s: still without content: %s", c.weights, listed(r.Missing))
 	}
 	return nil
 }
