@@ -47,6 +47,16 @@ func convKernel(b *builder) (*kernel, error) {
 	case "conv_grad_weight":
 		cols = channels * taps
 	}
+	depth := channels * taps
+	switch name {
+	case "conv_grad_input":
+		depth = outs * taps
+	case "conv_grad_weight":
+		depth = xs[0] * positions
+	}
+	if max(cols, rows, depth, cells, positions) >= 1<<31 {
+		return nil, b.noKernel(t)
+	}
 	grid := [3]int{int((cols + tileSide - 1) / tileSide), int((rows + tileSide - 1) / tileSide), int(c.Group)}
 	args := append([]any{b.out[0], b.in[0], b.in[1], xs[0], channels, outs, c.Group}, window...)
 	return b.k, b.launch(module, name, grid, threads, 0, append(args, tail...)...)

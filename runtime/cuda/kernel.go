@@ -17,7 +17,33 @@ import (
 
 // families lists the kernels. Each entry answers nil, nil for an op that is none of its own.
 func families() []func(*builder) (*kernel, error) {
-	return []func(*builder) (*kernel, error){}
+	return []func(*builder) (*kernel, error){
+		unaryKernel,
+		activationKernel,
+		castKernel,
+		arithmeticKernel,
+		compareKernel,
+		logicKernel,
+		whereKernel,
+		shapeKernel,
+		cumsumKernel,
+		gatherKernel,
+		scatterKernel,
+		argmaxKernel,
+		reduceKernel,
+		matmulKernel,
+		convKernel,
+		poolKernel,
+		softmaxKernel,
+		normKernel,
+		batchNormKernel,
+		crossEntropyKernel,
+		dropoutKernel,
+		dequantizeKernel,
+		sgdKernel,
+		adamKernel,
+		finiteKernel,
+	}
 }
 
 // builder is what a kernel is made from: the instruction and the places of its operands. It is gone when the kernel runs.

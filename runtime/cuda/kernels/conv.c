@@ -10,75 +10,109 @@
 
 enum { SIDE = 64, DEEP = 16, FLUSH = 2 };
 
-/* channels and outs are those of a group */
-#define ARGS i64 samples, i64 channels, i64 outs, i64 groups, WINDOW HALF_ARG
+/* channels and outs are those of a group; rows, columns, steps and the elements of a sample fit 31 bits */
+#define ARGS u32 samples, u32 channels, u32 outs, u32 groups, WINDOW HALF_ARG
+#define CELLS32 (u32)(in0 * in1 * in2)
+#define POSITIONS32 (u32)(out0 * out1 * out2)
+#define TAPS32 (u32)(k0 * k1 * k2)
+
+/* what a step of the sum means: elements to add to the place in each operand, and cells to add to the position */
+static S i64 aoff[DEEP], boff[DEEP];
+static S int move0[DEEP], move1[DEEP], move2[DEEP];
 
 INLINE int inside_x(int i0, int i1, int i2, int in0, int in1, int in2) {
 	return i0 >= 0 && i0 < in0 && i1 >= 0 && i1 < in1 && i2 >= 0 && i2 < in2;
 }
 
+#define CELL_MOVES(kk, cell)                     \
+	move2[kk] = (int)((cell) % (u32)k2) * d2; \
+	move1[kk] = (int)((cell) / (u32)k2 % (u32)k1) * d1; \
+	move0[kk] = (int)((cell) / (u32)(k1 * k2)) * d0;
+
 KERNEL conv(T G *y, const T G *x, const T G *w, ARGS) {
-	i64 cols = samples * POSITIONS, depth = channels * TAPS, g = BIDZ;
-	i64 row0 = (i64)BIDY * SIDE, col0 = (i64)BID * SIDE, col = col0 + (TID & 63), pos = col % POSITIONS;
+	u32 cells = CELLS32, positions = POSITIONS32, taps = TAPS32, cols = samples * positions, depth = channels * taps, g = BIDZ;
+	u32 row0 = BIDY * SIDE, col0 = BID * SIDE, col = col0 + (TID & 63), pos = col % positions;
 	int inside = col < cols;
-	int q2 = (int)(pos % out2) * s2 - p2, q1 = (int)(pos / out2 % out1) * s1 - p1, q0 = (int)(pos / ((i64)out1 * out2)) * s0 - p0;
-	const T G *from = x + (col / POSITIONS * groups + g) * channels * CELLS;
-	const T G *weights = w + g * outs * depth;
+	int q2 = (int)(pos % (u32)out2) * s2 - p2, q1 = (int)(pos / (u32)out2 % (u32)out1) * s1 - p1, q0 = (int)(pos / (u32)(out1 * out2)) * s0 - p0;
+	const T G *from = x + (i64)(col / positions * groups + g) * channels * cells;
+	const T G *weights = w + (i64)g * outs * depth;
+	T G *to = y + (i64)g * outs * positions;
 #define ROWS outs
 #define COLS cols
 #define DEPTH depth
-#define A(row, k) LOADC(weights[(row) * depth + (k)])
-#define B(k)                                                                                                           \
-	({                                                                                                             \
-		int cell = (int)((k) % TAPS);                                                                          \
-		int i2 = q2 + cell % k2 * d2, i1 = q1 + cell / k2 % k1 * d1, i0 = q0 + cell / (k1 * k2) * d0;          \
-		inside_x(i0, i1, i2, in0, in1, in2) ? LOADC(from[(k) / TAPS * CELLS + ((i64)i0 * in1 + i1) * in2 + i2]) : (C)0; \
+#define TABLE(kk, k)                            \
+	{                                       \
+		boff[kk] = (i64)((k) / taps) * cells; \
+		CELL_MOVES(kk, (k) % taps)      \
+	}
+#define A(row, kk) LOADC(weights[(i64)(row) * depth + base + (kk)])
+#define B(kk)                                                                                                                   \
+	({                                                                                                                      \
+		int i2 = q2 + move2[kk], i1 = q1 + move1[kk], i0 = q0 + move0[kk];                                              \
+		inside_x(i0, i1, i2, in0, in1, in2) ? LOADC(from[boff[kk] + (i0 * in1 + i1) * in2 + i2]) : (C)0;                \
 	})
-#define PUT(row, c, v) y[((c) / POSITIONS * groups + g) * outs * POSITIONS + (row) * POSITIONS + (c) % POSITIONS] = STOREC(v)
+#define PUT(row, c, v) to[((i64)((c) / positions) * groups * outs + (row)) * positions + (c) % positions] = STOREC(v)
 #include "product.h"
 }
 
 KERNEL conv_grad_input(T G *dx, const T G *w, const T G *dy, ARGS) {
-	i64 cols = samples * CELLS, depth = outs * TAPS, g = BIDZ;
-	i64 row0 = (i64)BIDY * SIDE, col0 = (i64)BID * SIDE, col = col0 + (TID & 63), at = col % CELLS;
-	int inside = col < cols;
-	int q2 = (int)(at % in2) + p2, q1 = (int)(at / in2 % in1) + p1, q0 = (int)(at / ((i64)in1 * in2)) + p0;
-	const T G *from = dy + (col / CELLS * groups + g) * outs * POSITIONS;
-	const T G *weights = w + g * outs * channels * TAPS;
+	u32 cells = CELLS32, positions = POSITIONS32, taps = TAPS32, cols = samples * cells, depth = outs * taps, g = BIDZ;
+	u32 row0 = BIDY * SIDE, col0 = BID * SIDE, col = col0 + (TID & 63), at = col % cells;
+	int inside = col < cols, single = s0 == 1 && s1 == 1 && s2 == 1;
+	int q2 = (int)(at % (u32)in2) + p2, q1 = (int)(at / (u32)in2 % (u32)in1) + p1, q0 = (int)(at / (u32)(in1 * in2)) + p0;
+	const T G *from = dy + (i64)(col / cells * groups + g) * outs * positions;
+	const T G *weights = w + (i64)g * outs * channels * taps;
+	T G *to = dx + (i64)g * channels * cells;
 #define ROWS channels
 #define COLS cols
 #define DEPTH depth
-#define A(row, k) LOADC(weights[((k) / TAPS * channels + (row)) * TAPS + (k) % TAPS])
-#define B(k)                                                                                                           \
-	({                                                                                                             \
-		int cell = (int)((k) % TAPS);                                                                          \
-		int o2 = q2 - cell % k2 * d2, o1 = q1 - cell / k2 % k1 * d1, o0 = q0 - cell / (k1 * k2) * d0;          \
-		int whole = o0 >= 0 && o1 >= 0 && o2 >= 0 && o0 % s0 == 0 && o1 % s1 == 0 && o2 % s2 == 0;             \
-		o0 /= s0;                                                                                              \
-		o1 /= s1;                                                                                              \
-		o2 /= s2;                                                                                              \
-		whole && o0 < out0 && o1 < out1 && o2 < out2 ? LOADC(from[(k) / TAPS * POSITIONS + ((i64)o0 * out1 + o1) * out2 + o2]) : (C)0; \
+#define TABLE(kk, k)                                                            \
+	{                                                                       \
+		boff[kk] = (i64)((k) / taps) * positions;                       \
+		aoff[kk] = (i64)((k) / taps) * channels * taps + (k) % taps;    \
+		CELL_MOVES(kk, (k) % taps)                                      \
+	}
+#define A(row, kk) LOADC(weights[aoff[kk] + (i64)(row) * taps])
+#define B(kk)                                                                                                                   \
+	({                                                                                                                      \
+		int o2 = q2 - move2[kk], o1 = q1 - move1[kk], o0 = q0 - move0[kk], whole = o0 >= 0 && o1 >= 0 && o2 >= 0;       \
+		if (!single) {                                                                                                  \
+			whole = whole && o0 % s0 == 0 && o1 % s1 == 0 && o2 % s2 == 0;                                          \
+			o0 /= s0;                                                                                               \
+			o1 /= s1;                                                                                               \
+			o2 /= s2;                                                                                               \
+		}                                                                                                               \
+		whole && o0 < out0 && o1 < out1 && o2 < out2 ? LOADC(from[boff[kk] + (o0 * out1 + o1) * out2 + o2]) : (C)0;     \
 	})
-#define PUT(row, c, v) dx[((c) / CELLS * groups + g) * channels * CELLS + (row) * CELLS + (c) % CELLS] = STOREC(v)
+#define PUT(row, c, v) to[((i64)((c) / cells) * groups * channels + (row)) * cells + (c) % cells] = STOREC(v)
 #include "product.h"
 }
 
 KERNEL conv_grad_weight(T G *dw, const T G *x, const T G *dy, ARGS) {
-	i64 cols = channels * TAPS, depth = samples * POSITIONS, g = BIDZ;
-	i64 row0 = (i64)BIDY * SIDE, col0 = (i64)BID * SIDE, col = col0 + (TID & 63);
-	int inside = col < cols, cell = (int)(col % TAPS);
-	int q2 = cell % k2 * d2 - p2, q1 = cell / k2 % k1 * d1 - p1, q0 = cell / (k1 * k2) * d0 - p0;
-	const T G *from = x + (g * channels + col / TAPS) * CELLS;
+	u32 cells = CELLS32, positions = POSITIONS32, taps = TAPS32, cols = channels * taps, depth = samples * positions, g = BIDZ;
+	u32 row0 = BIDY * SIDE, col0 = BID * SIDE, col = col0 + (TID & 63), cell = col % taps;
+	int inside = col < cols;
+	int q2 = (int)(cell % (u32)k2) * d2 - p2, q1 = (int)(cell / (u32)k2 % (u32)k1) * d1 - p1, q0 = (int)(cell / (u32)(k1 * k2)) * d0 - p0;
+	const T G *from = x + (i64)(g * channels + col / taps) * cells;
+	const T G *slopes = dy + (i64)g * outs * positions;
 #define ROWS outs
 #define COLS cols
 #define DEPTH depth
-#define A(row, k) LOADC(dy[((k) / POSITIONS * groups + g) * outs * POSITIONS + (row) * POSITIONS + (k) % POSITIONS])
-#define B(k)                                                                                                           \
-	({                                                                                                             \
-		i64 pos = (k) % POSITIONS;                                                                             \
-		int i2 = (int)(pos % out2) * s2 + q2, i1 = (int)(pos / out2 % out1) * s1 + q1, i0 = (int)(pos / ((i64)out1 * out2)) * s0 + q0; \
-		inside_x(i0, i1, i2, in0, in1, in2) ? LOADC(from[(k) / POSITIONS * groups * channels * CELLS + ((i64)i0 * in1 + i1) * in2 + i2]) : (C)0; \
+#define TABLE(kk, k)                                                                              \
+	{                                                                                         \
+		u32 pos_ = (k) % positions;                                                       \
+		boff[kk] = (i64)((k) / positions) * groups * channels * cells;                    \
+		aoff[kk] = (i64)((k) / positions) * groups * outs * positions + pos_;             \
+		move2[kk] = (int)(pos_ % (u32)out2) * s2;                                         \
+		move1[kk] = (int)(pos_ / (u32)out2 % (u32)out1) * s1;                             \
+		move0[kk] = (int)(pos_ / (u32)(out1 * out2)) * s0;                                \
+	}
+#define A(row, kk) LOADC(slopes[aoff[kk] + (i64)(row) * positions])
+#define B(kk)                                                                                                                   \
+	({                                                                                                                      \
+		int i2 = q2 + move2[kk], i1 = q1 + move1[kk], i0 = q0 + move0[kk];                                              \
+		inside_x(i0, i1, i2, in0, in1, in2) ? LOADC(from[boff[kk] + (i0 * in1 + i1) * in2 + i2]) : (C)0;                \
 	})
-#define PUT(row, c, v) dw[(g * outs + (row)) * cols + (c)] = STOREC(v)
+#define PUT(row, c, v) dw[(i64)(g * outs + (row)) * cols + (c)] = STOREC(v)
 #include "product.h"
 }

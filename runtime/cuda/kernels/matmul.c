@@ -21,7 +21,7 @@ KERNEL matmul(T G *y, const T G *a, const T G *b, i64 m, i64 n, i64 k, i64 am, i
 	u32 tx = TID & 15, ty = TID >> 4;
 	C sum[4][4] = {}, part[4][4] = {};
 	for (i64 k0 = 0, tile = 1; k0 < k; k0 += DEEP, tile++) {
-#pragma unroll
+#pragma unroll 2
 		for (u32 e = 0; e < 4; e++) { /* neighbours in memory go to neighbouring threads */
 			u32 t = TID + e * 256;
 			u32 kk = ak == 1 ? t & 15 : t >> 6, mm = ak == 1 ? t >> 4 : t & 63;
@@ -31,7 +31,7 @@ KERNEL matmul(T G *y, const T G *a, const T G *b, i64 m, i64 n, i64 k, i64 am, i
 			bs[kk][nn] = col0 + nn < n && k0 + kk < k ? LOADC(b[(k0 + kk) * bk + (col0 + nn) * bn]) : (C)0;
 		}
 		SYNC();
-#pragma unroll
+#pragma unroll 4
 		for (u32 kk = 0; kk < DEEP; kk++) {
 			C av[4], bv[4];
 #pragma unroll
