@@ -246,8 +246,8 @@ func (c *compiler) free() (*candidate, error) {
 }
 
 // problem states a program's problem with the settings of this run.
-func (c *compiler) problem(g *ir.Graph, homes map[string]bool, budget, hostBudget int64) *step {
-	s := newStep(g, c.Profile, homes)
+func (c *compiler) problem(g *ir.Graph, homes map[string]bool, budget, hostBudget int64) *problem {
+	s := newProblem(g, c.Profile, homes)
 	s.BudgetBytes, s.Recompute = budget, c.Recompute
 	if c.Swap {
 		s.Lanes = &memory.Lanes{
@@ -259,7 +259,7 @@ func (c *compiler) problem(g *ir.Graph, homes map[string]bool, budget, hostBudge
 }
 
 // solve decides and places all programs: the training step first, which chooses where parameters live between programs.
-func (c *compiler) solve(decide func(*step) (*memory.Solution, error), budget, hostBudget int64) (*candidate, error) {
+func (c *compiler) solve(decide func(*problem) (*memory.Solution, error), budget, hostBudget int64) (*candidate, error) {
 	out := &candidate{programs: c.copies()}
 	var homes map[string]bool
 	for _, g := range out.programs {
@@ -287,7 +287,7 @@ func (c *compiler) solve(decide func(*step) (*memory.Solution, error), budget, h
 func (c *compiler) least() (*candidate, error) {
 	host := c.HostBudgetBytes
 	for range fitTries {
-		s, err := c.solve(func(s *step) (*memory.Solution, error) { return memory.Minimum(&s.Problem) }, -1, host)
+		s, err := c.solve(func(s *problem) (*memory.Solution, error) { return memory.Minimum(&s.Problem) }, -1, host)
 		if err != nil || c.HostBudgetBytes < 0 || s.host() <= c.HostBudgetBytes {
 			return s, err
 		}
@@ -296,7 +296,7 @@ func (c *compiler) least() (*candidate, error) {
 	saved := c.Swap
 	c.Swap = false
 	defer func() { c.Swap = saved }()
-	return c.solve(func(s *step) (*memory.Solution, error) { return memory.Minimum(&s.Problem) }, -1, -1)
+	return c.solve(func(s *problem) (*memory.Solution, error) { return memory.Minimum(&s.Problem) }, -1, -1)
 }
 
 // fitTries bounds how often the solver is asked again because the placed arena came out too large.
@@ -306,7 +306,7 @@ const fitTries = 12
 func (c *compiler) within(budget int64) (*candidate, error) {
 	target, host := budget, c.HostBudgetBytes
 	for range fitTries {
-		s, err := c.solve(func(s *step) (*memory.Solution, error) {
+		s, err := c.solve(func(s *problem) (*memory.Solution, error) {
 			return memory.Solve(&s.Problem, memory.Options{Moves: c.Effort})
 		}, target, host)
 		if _, infeasible := errors.AsType[*memory.InfeasibleError](err); infeasible {

@@ -1,6 +1,9 @@
 package passes
 
 import (
+	"cmp"
+	"slices"
+
 	"aitk/ir"
 	"aitk/ir/op"
 	"aitk/passes/memory"
@@ -8,28 +11,29 @@ import (
 
 // writeResidence writes a memory decision into the program: recomputes become clones of their nodes, swaps become SwapOut, SwapWait and
 // SwapIn nodes, and every use is served by the latest residence of its value. Everything stays in the graph, so the verifier, the text
-// form and the reference interpreter cover it. needs: scheduled; s built from g as it is; it rebuilds g's node list.
+// form and the reference interpreter cover it. needs: scheduled; p built from its graph as it is; it rebuilds the graph's node list.
 //
-// At the boundary before op t, in this order: swap-outs of values last used by op t-1, waits for swap-outs whose bytes op t may take, swap-ins,
-// recomputes of stage t in op order, op t.
+// At the boundary before op t, in this order: swap-outs of values last used by op t-1, waits for swap-outs whose bytes stage t may take, swap-ins,
+// recomputes of stage t in op order, op t. A lane is first in, first out, so the copies of one boundary are issued in the order that the
+// solver's clock assumed: those out by when their bytes must be free, those in by when they are used.
 //
 //	%3 = Relu %2                      %3 = Relu %2
 //	...                               %4 = SwapOut %3 : pinned        (gap begins)
 //	...                               SwapWait %3 %4                  (bytes free)
 //	...                               %9 =b SwapIn %4
 //	%8 =b ReluGrad %3 %7      ->      %8 =b ReluGrad %9 %7
-func writeResidence(s *step, sol *memory.Solution) {
-	w := &residence{step: s, sol: sol, now: make([]*ir.Value, len(s.Values)), onHost: make([]*ir.Value, len(s.Values)),
-		home: make([]bool, len(s.Values)), base: make([]*ir.Value, s.g.NumValues()), views: make([]viewCopy, s.g.NumValues())}
-	for k, x := range s.st.All {
+func writeResidence(p *problem, sol *memory.Solution) {
+	w := &residence{problem: p, sol: sol, now: make([]*ir.Value, len(p.Values)), onHost: make([]*ir.Value, len(p.Values)),
+		home: make([]bool, len(p.Values)), base: make([]*ir.Value, p.g.NumValues()), views: make([]viewCopy, p.g.NumValues())}
+	for k, x := range p.st.All {
 		w.now[k] = x.Root
 	}
-	for _, n := range s.g.Nodes {
+	for _, n := range p.g.Nodes {
 		if v := ir.ViewOf(n); v != nil {
 			w.base[n.Out[0].ID] = v
 		}
 	}
-	for _, n := range s.ops {
+	for _, n := range p.ops {
 		w.reads = append(w.reads, append([]*ir.Value{}, n.In...))
 	}
 	w.goHome()
@@ -37,11 +41,12 @@ func writeResidence(s *step, sol *memory.Solution) {
 	w.finish()
 }
 
-// viewCopy is the view of a storage over its present residence.
+// viewCopy is a view over the residence that its base had when it was last read.
 type viewCopy struct{ base, view *ir.Value }
 
+// residence carries writeResidence. A *residence* of a value is one stay of its content on the device: as it was made, brought in or made again.
 type residence struct {
-	*step
+	*problem
 	sol    *memory.Solution
 	reads  [][]*ir.Value // by solver op: its operands in the program as it was
 	base   []*ir.Value   // by value ID: what a view looked at in the program as it was; nil for no view
@@ -49,7 +54,7 @@ type residence struct {
 	onHost []*ir.Value   // by solver value: a copy of its content in the host arena, nil if none
 	views  []viewCopy    // by value ID of a view
 	home   []bool        // by solver value: its home is the host
-	phase  ir.Phase
+	phase  ir.Phase      // of what is written now: that of the op in front of which it stands
 }
 
 // goHome moves the parameters whose home is the host into its arena.
@@ -75,21 +80,37 @@ func (w *residence) shadow(k int32) *ir.Value {
 	return q.Value
 }
 
-func (w *residence) run() {
+// byStage lists the swaps of the solution, by the stage in whose beginning they act: copies out, waits for them, copies in.
+func (w *residence) byStage() (outs, waits, ins [][]int) {
 	n := len(w.ops)
-	outs, waits, ins := make([][]int, n+1), make([][]int, n+1), make([][]int, n+1)
+	outs, waits, ins = make([][]int, n+1), make([][]int, n+1), make([][]int, n+1)
 	for i, sw := range w.sol.Swaps {
 		if sw.Write {
 			outs[sw.After+1] = append(outs[sw.After+1], i)
 			waits[sw.Free] = append(waits[sw.Free], i)
 		}
-		if int(sw.Before) <= n {
-			ins[sw.Before] = append(ins[sw.Before], i)
-		}
+		ins[sw.Before] = append(ins[sw.Before], i)
 	}
+	order := func(list []int, stage func(*memory.Swap) int32) {
+		slices.SortFunc(list, func(i, j int) int {
+			a, b := &w.sol.Swaps[i], &w.sol.Swaps[j]
+			return cmp.Or(cmp.Compare(stage(a), stage(b)), cmp.Compare(a.Value, b.Value))
+		})
+	}
+	for t := range n + 1 {
+		order(outs[t], func(s *memory.Swap) int32 { return s.Free })
+		order(ins[t], func(s *memory.Swap) int32 { return s.Use })
+	}
+	return outs, waits, ins
+}
+
+// run rebuilds the node list, boundary by boundary.
+func (w *residence) run() {
+	n := len(w.ops)
+	outs, waits, ins := w.byStage()
 	w.g.Nodes = nil
-	left := make([]*ir.Value, len(w.sol.Swaps)) // what a swap copied out
-	r := 0
+	left := make([]*ir.Value, len(w.sol.Swaps)) // by swap: what it copied out
+	r := 0                                      // next recompute
 	for t := range n + 1 {
 		if t < n {
 			w.phase = w.ops[t].Phase
@@ -131,7 +152,7 @@ func (w *residence) leaves(sw memory.Swap) int32 {
 	return sw.Value
 }
 
-// get is v as it is to be read now: the present residence of its storage, through views made anew where the residence is a new one.
+// get is v, a value of the program as it was, as it is to be read now: the present residence of its storage, through views made anew where the residence is a new one.
 func (w *residence) get(v *ir.Value) *ir.Value {
 	if w.base[v.ID] == nil {
 		return w.now[w.st.Of[v.ID]]
