@@ -73,4 +73,3 @@ func PartType(s *Scheme, part string) (ir.Type, error) {
 	}
 	return ir.Type{}, fmt.Errorf("a weight packed as %s has no part %q", s.Format, part)
 }
-
