@@ -9,10 +9,19 @@ import (
 	"aitk/passes/pack"
 )
 
-// placement gives every storage of every program a byte offset. A *seat* is a stretch of an arena that storages take in turn: a storage
-// and what is written over it in place, or a parameter, its residences and its new content. Time is the nodes of all programs (views left out) end to end; a
-// program of n nodes has the moments 0..n, the last one for what lies there when it ends. Two more moments in front, for init and
-// save, hold the parameters and the staging buffers. Parameters that a program does not touch lie still all through it.
+// placement gives every storage of every program a byte offset.
+//
+// A *seat* is a stretch of an arena that storages take in turn: a storage and what is written over it in place, or a parameter, its residences
+// and its new content. Seats are what is packed: two that are taken at different times may share bytes.
+//
+// Time is counted in *moments*: the nodes of all programs (views left out) end to end. A program of n nodes has the moments 0..n, the last one
+// for what lies there when it ends. Two more moments in front, for init and save, hold the parameters and the staging buffers. A parameter
+// that a program does not touch lies still all through it.
+//
+//	moment   0     1     2                  3             4               5
+//	         init  save  %2 = MatMul %0 %1  %3 = Relu %2  %4 = SGD %1 %3  end
+//	seat 0   w     w     w                  w             w, w' over it   w'      the home of w, which is %1, and of its new content %4
+//	seat 1               %2                 %2, %3 over   %3
 type placement struct {
 	programs []*seated
 	params   []param
@@ -26,18 +35,18 @@ type seated struct {
 	g       *ir.Graph
 	nodes   []*ir.Node // without views, which run nothing
 	live    *Liveness  // of nodes
-	first   int64      // its first moment on the common axis
-	reader  []int32    // by storage: last node that reads it; -1
-	handed  []int32    // by storage: node that writes over it in place; -1
+	first   int64      // its first moment, counted over all programs
+	reader  []int32    // by storage: last node that reads it; -1: none
+	handed  []int32    // by storage: node that writes over it in place; -1: none
 	seat    []int32    // by storage
-	scratch []int32    // by node: seat; -1
+	scratch []int32    // by node: seat of its scratch; -1: it has none
 }
 
 type seat struct {
 	space  ir.Space
 	bytes  int64
 	offset int64
-	live   []pack.Span
+	live   []pack.Span // when it is taken, in moments; sorted, disjoint and not touching once collectSpans is through
 }
 
 // param is a parameter of the plan: the union over programs, by name.
@@ -72,6 +81,7 @@ func place(programs []*ir.Graph, prof *cost.Profile) (*placement, error) {
 		p.seatScratch(k)
 	}
 	p.collectSpans()
+	p.seatStaging(prof)
 	return p, p.pack(prof)
 }
 
@@ -144,6 +154,7 @@ func (p *placement) seatStorages(k int) {
 	}
 }
 
+// filled is n times -1.
 func filled(n int) []int32 {
 	s := make([]int32, n)
 	for i := range s {
@@ -163,7 +174,8 @@ func (p *placement) seatScratch(k int) {
 	}
 }
 
-// span is when storage i holds its seat, in moments of the program.
+// span is when storage i holds its seat, in moments of the program. The old content of a parameter leaves its home behind its last reader;
+// that nothing reads it later is what keepOld and the solver see to.
 func (s *seated) span(i int32) (start, end int32) {
 	n := int32(len(s.nodes))
 	x := &s.live.Storages.All[i]
@@ -183,7 +195,7 @@ func (s *seated) result(i int32) bool {
 	return slices.ContainsFunc(s.g.Results, func(r ir.Result) bool { return s.live.Storages.Of[r.Value.ID] == i })
 }
 
-// collectSpans gathers when each seat is taken. A seat taken twice at a moment is a bug of a pass before.
+// collectSpans gathers when each seat is taken. A seat that two storages take at once is a bug of a pass before.
 func (p *placement) collectSpans() {
 	for _, s := range p.programs {
 		for i := range s.live.Storages.All {
@@ -229,21 +241,26 @@ func (p *placement) seatName(i int32) string {
 	return "a storage"
 }
 
-// pack finds the offsets, arena by arena.
-func (p *placement) pack(prof *cost.Profile) error {
-	if !prof.HostAddressable {
-		largest := int64(0)
-		for _, q := range p.params {
-			if q.Type.Space == ir.Device {
-				largest = max(largest, q.Type.Bytes())
-			}
-		}
-		for range 2 {
-			i := p.newSeat(ir.Pinned, min(largest, stagingLimit))
-			p.seats[i].live = []pack.Span{{Start: 0, End: 2}}
-			p.staging = append(p.staging, i)
+// seatStaging seats the two buffers of init and save, no larger than what goes through them, where the host cannot address the device.
+func (p *placement) seatStaging(prof *cost.Profile) {
+	if prof.HostAddressable {
+		return
+	}
+	largest := int64(0)
+	for _, q := range p.params {
+		if q.Type.Space == ir.Device {
+			largest = max(largest, q.Type.Bytes())
 		}
 	}
+	for range 2 {
+		i := p.newSeat(ir.Pinned, min(largest, stagingLimit))
+		p.seats[i].live = []pack.Span{{Start: 0, End: 2}}
+		p.staging = append(p.staging, i)
+	}
+}
+
+// pack finds the offsets, arena by arena.
+func (p *placement) pack(prof *cost.Profile) error {
 	for space := range ir.NumSpaces {
 		var which []int
 		var buffers []pack.Buffer
