@@ -380,6 +380,8 @@ func nnLowerer(opType string) lowerFunc {
 		return lowerLayerNorm
 	case "RMSNormalization":
 		return lowerRMSNorm
+	case "SimplifiedLayerNormalization":
+		return lowerSimplifiedLayerNorm
 	case "InstanceNormalization":
 		return lowerInstanceNorm
 	case "GroupNormalization":

@@ -48,7 +48,14 @@ func (r recorded) tensor(t *testing.T) ir.Tensor {
 // TestOps runs every lowering on tiny models whose outputs the ONNX project's reference evaluator gave (testdata/make_ops.py): once with the
 // inputs as inputs, once with all of them bound as constants, so that the same ops are evaluated while importing.
 func TestOps(t *testing.T) {
-	raw, err := os.ReadFile("testdata/ops.json")
+	testRecorded(t, "testdata/ops.json")
+}
+
+// TestMsft does it for the ops of com.microsoft, of which ONNX Runtime itself gave the outputs (testdata/make_msft.py).
+func TestMsft(t *testing.T) { testRecorded(t, "testdata/msft.json") }
+
+func testRecorded(t *testing.T, file string) {
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
