@@ -347,6 +347,19 @@ func TestEval(t *testing.T) {
 }
 
 // TestRefused lists what Run says of options and data that do not work out; no file is touched.
+// Where the only sample is needed for training there is no evaluation, and no NaN for one.
+func TestNothingHeldOut(t *testing.T) {
+	o, m := options(t), digits()
+	o.Data, o.Steps, m.batch = dataset(t, 1, nil), 2, 1
+	r, err := run(t, m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := strings.Join(r.Notes, "\n"); r.Eval != nil || !strings.Contains(said, "the only sample") {
+		t.Errorf("evaluated: %v, notes %q", r.Eval, said)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -137,6 +137,10 @@ func (t *trainer) plantEval() error {
 			return nil
 		}
 		src, order = t.o.Data, t.order
+		if order != nil && order.Held() == 0 {
+			t.res.Notes = append(t.res.Notes, "nothing is evaluated: the only sample is trained on")
+			return nil
+		}
 	}
 	e, err := newEvaluator(t.exe, src, order, t.o.Labels, t.o.Metric)
 	if err != nil {
