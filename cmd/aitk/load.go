@@ -107,7 +107,7 @@ func (c *call) openMetrics() (*metricsFile, error) {
 	case c.metrics == "":
 		return m, nil
 	case c.metrics == "-":
-		m.w = c.stdout
+		m.w = c.lines
 		return m, nil
 	}
 	f, err := os.OpenFile(c.metrics, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

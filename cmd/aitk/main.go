@@ -51,6 +51,7 @@ type call struct {
 	ctx            context.Context
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	lines          io.Writer // what stdout was where --metrics - takes it
 	cmd            *command
 	args           []string
 	settings

@@ -109,6 +109,9 @@ func (c *call) checkTraining() error {
 	if c.save == "-" {
 		return usagef("--save - : a safetensors file is written at several places; name a file")
 	}
+	if c.metrics == "-" { // lines for a program, and nothing between them
+		c.lines, c.stdout = c.stdout, c.stderr
+	}
 	return nil
 }
 
@@ -298,7 +301,11 @@ func (c *call) tellResult(p *plan.Plan, r *train.Result) error {
 	if r.Seconds > 0 {
 		rate = fmt.Sprintf(", %.4g samples/s", float64(r.Samples)/r.Seconds)
 	}
-	fmt.Fprintf(c.stdout, "trained %d steps in %.1f s%s: loss %.5g\n", r.Steps-r.FirstStep, r.Seconds, rate, r.Loss)
+	if n := r.Steps - r.FirstStep; n == 0 {
+		fmt.Fprintf(c.stdout, "trained 0 steps: the checkpoint is of step %d already\n", r.Steps)
+	} else {
+		fmt.Fprintf(c.stdout, "trained %d steps in %.1f s%s: loss %.5g\n", n, r.Seconds, rate, r.Loss)
+	}
 	if r.Eval != nil {
 		fmt.Fprintf(c.stdout, "held out: %v\n", r.Eval)
 	}
