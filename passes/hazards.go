@@ -10,21 +10,30 @@ import (
 // hazards emits instructions with the waits that order them: whatever touches bytes that another lane touched before, and one of the two
 // writes, waits for it, unless an earlier wait already implies the order. Knowledge is a vector clock per lane: the last instruction of
 // every lane that is known to have finished.
+//
+//	emit(copy d2h a -> h)           0  d2h copy            reads a
+//	emit(exec b -> c)               1  exec                other bytes: no wait
+//	emit(exec c -> a)       ->      2  compute waits on 0  it writes what 0 reads
+//	                                3  exec
+//	emit(exec b -> a)               4  exec                2 said already that 0 has finished
+//
+// Usage: emit for all instructions, join, then cycle for a list that may follow itself. After cycle the clocks are void.
 type hazards struct {
 	instrs []plan.Instr
 	known  [plan.NumLanes]clock    // by lane
 	after  []clock                 // by instruction: what its lane knew when it was issued, itself included
-	last   clock                   // by lane: its last instruction
+	last   clock                   // by lane: its last instruction that is no wait
 	bytes  [ir.NumSpaces][]stretch // sorted, disjoint
 }
 
 // clock holds an instruction number for each lane; -1: none.
 type clock [plan.NumLanes]int32
 
-// stretch is a range of bytes with the last accesses to it by each lane.
+// stretch is a range of bytes with the last write and the last read of it by each lane. Both stay when another lane writes: that lane has
+// waited for them, so they ask for no order that is not there.
 type stretch struct {
-	start, end    int64
-	wrote, looked clock
+	start, end  int64
+	wrote, read clock
 }
 
 func never() clock {
@@ -59,7 +68,7 @@ func (h *hazards) emit(in plan.Instr, touches []access) int32 {
 			for m := range need {
 				need[m] = max(need[m], s.wrote[m])
 				if a.write {
-					need[m] = max(need[m], s.looked[m])
+					need[m] = max(need[m], s.read[m])
 				}
 			}
 		}
@@ -71,12 +80,12 @@ func (h *hazards) emit(in plan.Instr, touches []access) int32 {
 	}
 	pc := h.append(in)
 	for _, a := range touches {
-		for i := range h.split(a) {
-			s := &h.bytes[a.space][h.find(a.space, a.start)+i]
+		at := h.split(a)
+		for i := range at {
 			if a.write {
-				s.wrote[lane] = pc
+				at[i].wrote[lane] = pc
 			} else {
-				s.looked[lane] = pc
+				at[i].read[lane] = pc
 			}
 		}
 	}
@@ -94,6 +103,7 @@ func (h *hazards) wait(lane plan.Lane, on int32, m plan.Lane) {
 	h.append(&plan.Wait{Lane: lane, On: on})
 }
 
+// append adds an instruction without looking at bytes and returns its number.
 func (h *hazards) append(in plan.Instr) int32 {
 	pc := int32(len(h.instrs))
 	lane := plan.LaneOf(in)
@@ -150,7 +160,7 @@ func (h *hazards) find(space ir.Space, start int64) int {
 	return i
 }
 
-// split makes stretch borders at the ends of a and returns the stretches that cover it.
+// split makes stretch borders at the ends of a and returns the stretches that cover it, in place: the next split may move them.
 func (h *hazards) split(a access) []stretch {
 	b := h.bytes[a.space]
 	if a.start >= a.end {
@@ -169,10 +179,10 @@ func (h *hazards) split(a access) []stretch {
 	for at < a.end {
 		switch {
 		case j == len(b) || b[j].start >= a.end: // nothing known up to the end
-			b = slices.Insert(b, j, stretch{start: at, end: a.end, wrote: never(), looked: never()})
+			b = slices.Insert(b, j, stretch{start: at, end: a.end, wrote: never(), read: never()})
 			at = a.end
 		case b[j].start > at: // a hole
-			b = slices.Insert(b, j, stretch{start: at, end: b[j].start, wrote: never(), looked: never()})
+			b = slices.Insert(b, j, stretch{start: at, end: b[j].start, wrote: never(), read: never()})
 			at = b[j].end
 		case b[j].end > a.end:
 			right := b[j]

@@ -7,8 +7,14 @@ import (
 
 // The programs init and save move parameters between storage and their homes: in one copy where the host can address the home, else in
 // pieces through two staging buffers in the pinned arena, so that reading a file and copying to the device overlap.
+//
+//	0  read  storage[0,8M) -> staging 0
+//	2  h2d   staging 0 -> w[0,8M)         1 waits for 0
+//	3  read  storage[8M,16M) -> staging 1  beside 2
+//	5  h2d   staging 1 -> w[8M,16M)       4 waits for 3
+//	7  read  storage[16M,24M) -> staging 0  6 waits for 2
 
-// init loads every parameter.
+// init loads every parameter. Nothing lies in memory before.
 func (l *lowering) init() {
 	t := l.newTransfer("init")
 	for i, q := range l.params {
@@ -29,7 +35,7 @@ func (l *lowering) init() {
 	t.finish(false)
 }
 
-// save stores every parameter that some program changes.
+// save stores every parameter that some program changes. All lie in memory before and after.
 func (l *lowering) save() {
 	t := l.newTransfer("save")
 	for i, q := range l.params {
@@ -52,14 +58,21 @@ func (l *lowering) save() {
 	t.finish(true)
 }
 
+// transfer is the lowering of init or save.
 type transfer struct {
 	*lowering
 	name    string
-	at      int32
+	at      int32 // number of the program
 	h       *hazards
-	turn    int        // staging buffer to use next
-	started []int32    // by parameter: its first instruction
-	staged  [][3]int32 // buffer, first and last instruction of each piece's stay in staging
+	turn    int     // staging buffer to use next
+	started []int32 // by placement param: its first instruction, in init
+	staged  []stay
+}
+
+// stay is one piece of a parameter in a staging buffer, during the instructions [first, end).
+type stay struct {
+	buffer     plan.BufferID
+	first, end int32
 }
 
 func (l *lowering) newTransfer(name string) *transfer {
@@ -86,7 +99,7 @@ func (t *transfer) pieces(home plan.Ref, f func(piece, stage plan.Ref, offset in
 			Offset: t.seats[seat].offset, Bytes: n, Holds: b.Holds, Category: plan.CatStaging})
 		first := int32(len(t.h.instrs))
 		f(slice(home, offset, n), plan.Ref{Buffer: stage, Type: t.plan.Buffers[stage].Type}, offset)
-		t.staged = append(t.staged, [3]int32{int32(stage), first, int32(len(t.h.instrs))})
+		t.staged = append(t.staged, stay{stage, first, int32(len(t.h.instrs))})
 	}
 }
 
@@ -98,34 +111,35 @@ func slice(r plan.Ref, offset, n int64) plan.Ref {
 	return plan.Ref{Buffer: r.Buffer, Offset: r.Offset + offset, Type: ir.Type{DType: ir.U8, Shape: ir.Shape{n}, Space: r.Type.Space}}
 }
 
-// finish closes the program. In init a parameter lives from its first copy on; in save all of them lie still.
-func (t *transfer) finish(entry bool) {
+// finish closes the program. resident tells whether parameters lie in memory when it starts: not in init, where each lives from its first copy
+// on, and which runs once; in save all of them lie still.
+func (t *transfer) finish(resident bool) {
 	t.h.join()
 	moved := int32(0)
-	if entry {
+	if resident {
 		moved = t.h.cycle()
 	}
 	end := int32(len(t.h.instrs))
-	prog := plan.Program{Name: t.name, Instrs: t.h.instrs, Repeat: entry}
+	prog := plan.Program{Name: t.name, Instrs: t.h.instrs, Repeat: resident}
 	for i := range t.params {
 		r := plan.Residency{Param: t.index[i], Buffer: t.homes[i]}
-		if entry {
+		if resident {
 			prog.Entry = append(prog.Entry, r)
 		}
 		prog.Exit = append(prog.Exit, r)
 		start := int32(0)
-		if !entry {
+		if !resident {
 			start = t.started[i]
 		}
 		t.liveIn(t.homes[i], t.at, start, end)
 	}
 	for _, p := range t.plan.Params {
-		if !entry || p.Mutable {
+		if !resident || p.Mutable {
 			t.liveIn(p.Storage, t.at, 0, end)
 		}
 	}
 	for _, s := range t.staged {
-		t.liveIn(plan.BufferID(s[0]), t.at, s[1]+moved, s[2]+moved)
+		t.liveIn(s.buffer, t.at, s.first+moved, s.end+moved)
 	}
 	t.plan.Programs = append(t.plan.Programs, prog)
 }
