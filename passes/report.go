@@ -12,7 +12,7 @@ import (
 )
 
 // finish lowers the chosen candidate, proves the plan and fills the report. A plan that the checker refuses is a bug of ours.
-func (c *compiler) finish() (*plan.Plan, error) {
+func (c *compiler) finish() *plan.Plan {
 	chosen, unlimited, budget := c.chosen, c.unlimited, c.budget
 	p := lower(chosen.place, c.Profile)
 	p.GraphSum = ir.Hash(c.sources[0])
@@ -30,23 +30,24 @@ func (c *compiler) finish() (*plan.Plan, error) {
 	r := &p.Report
 	r.Fits, r.BudgetBytes = true, budget
 	r.UnlimitedArenaBytes, r.MinimumBudgetBytes = unlimited.device(), c.smallest.device()
-	free := lower(unlimited.place, c.Profile)
-	plan.Measure(free)
-	r.UnlimitedStepPicos, r.NaiveBytes = free.Report.StepPicos, free.Report.NaiveBytes
-	if chosen == unlimited {
-		r.NaiveBytes = plan.NaiveBytes(p)
+	free := p
+	if chosen != unlimited {
+		free = lower(unlimited.place, c.Profile)
+		plan.Measure(free)
 	}
+	r.UnlimitedStepPicos, r.NaiveBytes = free.Report.StepPicos, free.Report.NaiveBytes // recomputes and copies are not the model's tensors
 	c.bounds(r)
 	countWork(r, p)
 	decide(p)
-	return p, nil
+	return p
 }
 
-// bounds adds what no plan can beat: on the device peak over all programs, and on the time of a step within the budget.
+// bounds adds what no plan can beat: on the device peak over all programs, and on the time of a step within the budget. The solver's bytes are
+// rounded up to the arena's unit and the plan's are not, so the bound on them may come out above the peak of a plan that meets it.
 func (c *compiler) bounds(r *plan.Report) {
 	for i, g := range c.copies() {
-		s := c.problem(g, nil, c.budget, c.HostBudgetBytes)
-		b := memory.Bounds(&s.Problem)
+		p := c.problem(g, nil, limits{device: c.budget, host: c.HostBudgetBytes, swap: c.Swap})
+		b := memory.Bounds(&p.Problem)
 		r.BoundBytes = max(r.BoundBytes, b.PeakBytes)
 		if i == 0 && c.budget >= c.smallest.device() && r.UnlimitedStepPicos > 0 {
 			r.OverheadBoundPPM = int64(float64(b.OverheadPicos) / float64(r.UnlimitedStepPicos) * 1e6)
@@ -89,14 +90,14 @@ func decide(p *plan.Plan) {
 	if step == nil {
 		return
 	}
-	type fate struct {
-		made, next     int32 // first write, first read in the backward half
-		again, brought int32
-		forwardReads   int32
+	type fate struct { // instructions of the step; -1: none
+		made, lastRead int32 // in the forward half: first write, last read
+		next           int32 // first read behind the forward half
+		again, brought int32 // last recompute, last swap-in
 	}
 	fates := make([]fate, len(p.Symbols))
 	for i := range fates {
-		fates[i] = fate{-1, -1, -1, -1, -1}
+		fates[i] = fate{made: -1, lastRead: -1, next: -1, again: -1, brought: -1}
 	}
 	of := func(r plan.Ref) *fate {
 		if h := p.Buffers[r.Buffer].Holds; h != plan.NoSymbol {
@@ -113,7 +114,7 @@ func decide(p *plan.Plan) {
 					continue
 				}
 				if x.Phase == ir.Forward && !x.Recompute {
-					f.forwardReads = int32(pc)
+					f.lastRead = int32(pc)
 				} else if f.next < 0 {
 					f.next = int32(pc)
 				}
@@ -142,11 +143,11 @@ func decide(p *plan.Plan) {
 			continue
 		case f.brought >= 0:
 			d.What, d.At = "swapped", f.brought
-			d.Why = fmt.Sprintf("leaves for the host after instruction %d; %d bytes are free until instruction %d", max(f.forwardReads, f.made), s.Bytes, f.brought)
+			d.Why = fmt.Sprintf("leaves for the host after instruction %d; %d bytes are free until instruction %d", max(f.lastRead, f.made), s.Bytes, f.brought)
 		case f.again >= 0:
 			x := step.Instrs[f.again].(*plan.Exec)
 			d.What, d.At = "recomputed", f.again
-			d.Why = fmt.Sprintf("running it again costs %d ns and frees %d bytes from instruction %d on", x.Picos/1000, s.Bytes, max(f.forwardReads, f.made))
+			d.Why = fmt.Sprintf("running it again costs %d ns and frees %d bytes from instruction %d on", x.Picos/1000, s.Bytes, max(f.lastRead, f.made))
 		case f.made >= 0:
 			d.What = "kept"
 			d.Why = fmt.Sprintf("read again at instruction %d", f.next)
@@ -158,27 +159,6 @@ func decide(p *plan.Plan) {
 	slices.SortStableFunc(p.Report.Decisions, func(a, b plan.Decision) int {
 		return cmp.Compare(p.Symbols[b.Symbol].Bytes, p.Symbols[a.Symbol].Bytes)
 	})
-}
-
-// describePeak names the op at the device peak and the largest tensors that live there.
-func describePeak(e *FitError, p *plan.Plan) {
-	peak := plan.PeakOf(p, ir.Device)
-	if peak.Program < 0 {
-		return
-	}
-	for pc := peak.At; int(pc) < len(p.Programs[peak.Program].Instrs); pc++ {
-		if x, ok := p.Programs[peak.Program].Instrs[pc].(*plan.Exec); ok {
-			e.At, e.AtOp = x.Origin, ir.OpName(x.Op)
-			break
-		}
-	}
-	for i, b := range plan.Alive(p, peak.Program, peak.At, ir.Device) {
-		if i == 5 {
-			break
-		}
-		x := &p.Buffers[b]
-		e.Alive = append(e.Alive, AliveTensor{Name: x.Name, Bytes: x.Bytes, Category: x.Category})
-	}
 }
 
 // reportQuantized adds what pass quantize found.
