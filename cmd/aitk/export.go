@@ -15,8 +15,12 @@ import (
 )
 
 func exportCommand() command {
-	return command{name: "export", args: "PLAN|MODEL|CHECKPOINT -o OUT.safetensors", min: 1, max: 1, short: "parameters as safetensors, under their authors' names", run: export,
-		long: `Of a plan or model: its weights and statistics, with --resume as a checkpoint of its run has them. Of a checkpoint alone: the trained
+	return command{name: "export", args: "PLAN|MODEL|CHECKPOINT -o OUT.safetensors|OUT.onnx", min: 1, max: 1, short: "parameters as safetensors under their authors' names, or the trained model as ONNX", run: export,
+		long: `With -o OUT.onnx the model is written again, with the weights of --weights or --resume under the names and in the order and orientation of
+the file, in the form for inference: batch norm by its running statistics, dropout gone (--training-form keeps both). The data of a large model
+lies beside it in OUT.onnx.data.
+
+With -o OUT.safetensors: of a plan or model: its weights and statistics, with --resume as a checkpoint of its run has them. Of a checkpoint alone: the trained
 weights and statistics that it holds, without the state of the optimizer. A tied weight stands once, under its first name.
 
 With --adapter the adapters of --lora alone, from a plan (with --resume as trained) or a checkpoint, in the keys of another tool; -o is a file or, for
@@ -32,7 +36,10 @@ type exported struct {
 
 func export(c *call) error {
 	if c.out == "" {
-		return usagef("export needs -o OUT.safetensors")
+		return usagef("export needs -o OUT.safetensors or -o OUT.onnx")
+	}
+	if c.wantsONNX() {
+		return c.exportONNX(c.args[0])
 	}
 	if err := c.notAnInput(c.out); err != nil {
 		return err
@@ -130,7 +137,17 @@ func (c *call) exportedParams(arg string) ([]exported, map[string]string, error)
 			return nil, nil, err
 		}
 		metadata["model"] = filepath.Base(s.path)
+		g := ir.NewGraph("parameters")
 		for _, p := range m.Params {
+			q := g.AddParam(p.Name, p.Type)
+			q.Role, q.Aliases, q.Init = p.Role, p.Aliases, p.Init
+		}
+		if c.weights != "" {
+			if err := c.replaceWeights(g); err != nil {
+				return nil, nil, err
+			}
+		}
+		for _, p := range g.Params {
 			add(p.Name, p.Type, p.Role, p.Aliases, p.Init)
 		}
 	}

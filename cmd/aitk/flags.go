@@ -42,7 +42,7 @@ func modelOptions() []option {
 	}
 	return []option{
 		{"dim", "NAME=SIZE", "bind a symbolic dimension; what the data fixes is bound from it", planning + " eval lint", true, true, setDim},
-		{"weights", "FILE|FOLDER", "weights by parameter name from safetensors, or a folder or index of several files (default the model's own)", planning + " eval lint", false, true, text(func(s *settings) *string { return &s.weights })},
+		{"weights", "FILE|FOLDER", "weights by parameter name from safetensors, or a folder or index of several files (default the model's own)", planning + " eval lint export", false, true, text(func(s *settings) *string { return &s.weights })},
 		{"loss", "NAME[:k=v,...]", "cross-entropy[:axis=,shift=,label-smoothing=,ignore-index=,reduction=] nll mse l1 huber[:delta=1] bce-logits output[:NAME] (default by the data)", planning + " eval lint opt", false, true, pass("loss")},
 		{"output", "NAME", "output that feeds the loss, or another tensor of the graph (default the first output)", planning + " eval lint opt", false, true, pass("output")},
 		{"optimizer", "NAME[:k=v,...]", "sgd[:lr,momentum,dampening,nesterov,weight-decay] adam adamw[:lr,beta1,beta2,eps,weight-decay] (default adamw:lr=0.001)", planning + " opt", false, true, pass("optimizer")},
@@ -82,6 +82,7 @@ func planOptions() []option {
 			oneOf("adapter", func(s *settings) *string { return &s.adapter }, "peft", "diffusers", "kohya")},
 		{"merge", "", "weights with their adapters added", "export", false, false, on(func(s *settings) *bool { return &s.merge })},
 		{"o", "FILE", "file to write; - is standard output", "compile export opt", false, false, text(func(s *settings) *string { return &s.out })},
+		{"training-form", "", "keep batch norm in training mode and dropout in an exported ONNX model (default the form for inference)", "export", false, true, on(func(s *settings) *bool { return &s.training })},
 		{"embed-weights", "", "put the weights into the plan file (default: they stay where they are)", "compile", false, true,
 			on(func(s *settings) *bool { return &s.embedWeights })},
 	}
