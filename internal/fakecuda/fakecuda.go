@@ -49,14 +49,21 @@ func Build(dir string) (*Lib, error) {
 		}
 		dir = filepath.Join(cache, "aitk-fakecuda")
 	}
-	sum, err := sourceHash()
+	version, err := exec.Command("gcc", "-dumpfullversion", "-dumpmachine").Output()
+	if err != nil {
+		return nil, fmt.Errorf("asking gcc for its version: %w", err)
+	}
+	driver, err := sourceHash(version)
 	if err != nil {
 		return nil, err
 	}
-	dir = filepath.Join(dir, sum)
-	l := &Lib{Path: filepath.Join(dir, "libfakecuda.so"), Translator: filepath.Join(dir, "ptxc"), Cache: filepath.Join(dir, "modules")}
-	if err := os.MkdirAll(l.Cache, 0o700); err != nil {
-		return nil, err
+	translator := fmt.Sprintf("%x", sha256.Sum256([]byte(ptx.Fingerprint()+string(version))))[:16]
+	l := &Lib{Path: filepath.Join(dir, "driver-"+driver, "libfakecuda.so"), Translator: filepath.Join(dir, "ptx-"+translator, "ptxc")}
+	l.Cache = filepath.Dir(l.Translator)
+	for _, d := range []string{filepath.Dir(l.Path), l.Cache} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, err
+		}
 	}
 	if !exists(l.Path) {
 		if err := compile(l.Path); err != nil {
@@ -82,8 +89,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// sourceHash covers the C files, the names of settings, the translator's output on a text with one of each, and the compiler.
-func sourceHash() (string, error) {
+// sourceHash covers the C files, the names of settings, the header and the compiler.
+func sourceHash(compiler []byte) (string, error) {
 	h := sha256.New()
 	err := fs.WalkDir(sources, "c", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -96,12 +103,13 @@ func sourceHash() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	version, err := exec.Command("gcc", "-dumpfullversion", "-dumpmachine").Output()
-	if err != nil {
-		return "", fmt.Errorf("asking gcc for its version: %w", err)
-	}
-	fmt.Fprintf(h, "%s%s%s%v%s", header(), ptx.RuntimeHeader, version, ptx.CFlags(), ptx.TranslatorVersion)
+	fmt.Fprintf(h, "%s%s%s%v", header(), ptx.RuntimeHeader, compiler, driverFlags())
 	return fmt.Sprintf("%x", h.Sum(nil)[:8]), nil
+}
+
+func driverFlags() []string {
+	return []string{"-std=gnu11", "-O3", "-g1", "-Wall", "-Wextra", "-Wno-unused-function", "-march=native", "-ffp-contract=off", "-fno-math-errno",
+		"-fPIC", "-shared", "-fvisibility=hidden", "-pthread"}
 }
 
 // compile makes the library in a folder of its own and moves it to path, so that two tests can build at once.
@@ -116,8 +124,7 @@ func compile(path string) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"-std=gnu11", "-O2", "-g1", "-Wall", "-Wextra", "-Wno-unused-function", "-march=native", "-ffp-contract=off", "-fno-math-errno",
-		"-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-I", tmp, "-o", filepath.Join(tmp, "lib.so")}
+	args := append(driverFlags(), "-I", tmp, "-o", filepath.Join(tmp, "lib.so"))
 	for _, e := range entries {
 		if files[e.Name()], err = sources.ReadFile("c/" + e.Name()); err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 
 // proc is a child process that has the fake loaded; tests call the driver through it, without cgo.
 type proc struct {
-	t   *testing.T
+	t   testing.TB
 	ctl *Control
 	in  io.WriteCloser
 	out *bufio.Reader
@@ -40,7 +40,7 @@ var server = sync.OnceValues(func() (string, error) {
 })
 
 // start begins a process with a control file of its own, whose settings come in pairs.
-func start(t *testing.T, set map[string]int64) *proc {
+func start(t testing.TB, set map[string]int64) *proc {
 	t.Helper()
 	lib, err := built()
 	if errors.Is(err, ErrNoCompiler) {
@@ -193,7 +193,7 @@ type device struct {
 	mod uint64
 }
 
-func open(t *testing.T, set map[string]int64) *device {
+func open(t testing.TB, set map[string]int64) *device {
 	t.Helper()
 	d := &device{proc: start(t, set), fns: map[string]uint64{}}
 	d.call("cuInit", 0)
@@ -309,7 +309,7 @@ func (d *device) clean() {
 	}
 }
 
-func ptxText(t *testing.T, name string) string {
+func ptxText(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "ptx", "testdata", name))
 	if err != nil {

@@ -1,7 +1,8 @@
 package ptx
 
 import (
-	_ "embed"
+	"crypto/sha256"
+	"embed"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,8 +13,29 @@ import (
 //go:embed rt/ptxrt.h
 var RuntimeHeader string
 
-// TranslatorVersion changes whenever TranslateC gives other C for the same text.
-const TranslatorVersion = "3"
+// sources is the translator itself.
+//
+//go:embed c.go c_*.go flatten.go flow.go lex.go lint.go lint_table.go module.go order.go parse.go parse_entry.go
+var sources embed.FS
+
+// Fingerprint names what turns a text into C and a library: it changes with this package's code, the header and the flags. Caches of
+// translations are kept under it.
+func Fingerprint() string {
+	h := sha256.New()
+	entries, err := sources.ReadDir(".")
+	if err != nil {
+		panic("ptx: own sources: " + err.Error())
+	}
+	for _, e := range entries { // sorted by name
+		b, err := sources.ReadFile(e.Name())
+		if err != nil {
+			panic("ptx: own sources: " + err.Error())
+		}
+		h.Write(b)
+	}
+	fmt.Fprint(h, RuntimeHeader, CFlags())
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
 
 // CFlags are the flags that translated C needs: its arithmetic must not be fused, and its lane loops should become vector instructions.
 func CFlags() []string {

@@ -55,9 +55,14 @@ static void once_per_op(ptx_warp *w, int counter, uint32_t thread, const char *w
 	if (!known) report("%s: %s %s", what, where(w, thread, at, sizeof at), mem_text(ptr, c, sizeof c));
 }
 
-static int written(const uint8_t *init, unsigned bytes) {
-	for (unsigned i = 0; i < bytes; i++)
-		if (!init[i]) return 0;
+static int written(const uint8_t *init, uint64_t bytes) {
+	uint64_t x;
+	for (; bytes >= 8; init += 8, bytes -= 8) {
+		memcpy(&x, init, 8);
+		if (x != 0x0101010101010101ull) return 0;
+	}
+	for (; bytes; init++, bytes--)
+		if (!*init) return 0;
 	return 1;
 }
 
@@ -81,19 +86,25 @@ static void check_global(ptx_warp *w, uint32_t m, const uint64_t *a, unsigned by
 			for (uint32_t t = m; t; t &= t - 1) memset(al->init + (a[__builtin_ctz(t)] - al->base), 1, bytes);
 		return;
 	}
-	int dense = hi - lo == (uint64_t)__builtin_popcount(m) * bytes;
-	if (dense || hi - lo == bytes) race_range(o, al, lo, hi - lo, write, &b->memo);
+	int one = hi - lo == bytes, dense = hi - lo == (uint64_t)__builtin_popcount(m) * bytes;
+	for (uint32_t t = m; dense && t & (t - 1); t &= t - 1) // a hull of the right size may still hide holes and overlaps
+		dense = a[__builtin_ctz(t & (t - 1))] == a[__builtin_ctz(t)] + bytes;
+	uint8_t *init = al->init - al->base; // of address 0
+	int good = al->kind != MEM_DEVICE || (write && !atomic) || ((one || dense) && written(init + lo, hi - lo));
+	if (one || dense) {
+		race_range(o, al, lo, hi - lo, write, &b->memo);
+		if (write && (good || !atomic)) memset(init + lo, 1, hi - lo);
+		if (one && !write) m &= -m; // for what threads do to each other one lane stands for all
+	}
 	for (uint32_t t = m; t; t &= t - 1) {
 		int l = __builtin_ctz(t);
-		uint8_t *init = al->init + (a[l] - al->base);
-		if (!dense && hi - lo != bytes) race_range(o, al, a[l], bytes, write, &b->memo);
-		if ((!write || atomic) && al->kind == MEM_DEVICE && !written(init, bytes)) {
+		if (!one && !dense) race_range(o, al, a[l], bytes, write, &b->memo);
+		if (!good && !written(init + a[l], bytes)) {
 			char at[640];
 			uninitialised(o, a[l], 0, where(w, w->warp * 32 + (uint32_t)l, at, sizeof at));
 		}
-		if (write) memset(init, 1, bytes);
-		if (!write && hi - lo == bytes && t != m) continue; // all lanes read one place
-		if (SET(checkLevel) >= 2 && !write) within_global(b, w, al, a[l], bytes, w->warp * 32 + (uint32_t)l, 0, atomic, 0);
+		if (write) memset(init + a[l], 1, bytes);
+		else if (SET(checkLevel) >= 2) within_global(b, w, al, a[l], bytes, w->warp * 32 + (uint32_t)l, 0, atomic, 0);
 	}
 }
 
@@ -102,11 +113,15 @@ static void check_global(ptx_warp *w, uint32_t m, const uint64_t *a, unsigned by
 int access_lanes(ptx_warp *w, uint32_t m, const uint64_t *a, int space, unsigned bytes, int write, int atomic) {
 	blockctx *b = BLOCK(w);
 	uint64_t lo = ~0ull, hi = 0, all = 0;
-	for (uint32_t t = m; t; t &= t - 1) {
-		uint64_t x = a[__builtin_ctz(t)];
-		all |= x;
-		if (x < lo) lo = x;
-		if (x > hi) hi = x;
+	if (m == 0xffffffffu) {
+		LANES all |= a[l], lo = a[l] < lo ? a[l] : lo, hi = a[l] > hi ? a[l] : hi;
+	} else {
+		for (uint32_t t = m; t; t &= t - 1) {
+			uint64_t x = a[__builtin_ctz(t)];
+			all |= x;
+			if (x < lo) lo = x;
+			if (x > hi) hi = x;
+		}
 	}
 	if (all & (bytes - 1)) return fault(w, m, ERR_MISALIGNED_ADDRESS, COUNTER_misaligned, "accesses %u bytes at 0x%llx, which is not a multiple of %u", bytes, (unsigned long long)lo, bytes);
 	hi += bytes;
@@ -116,15 +131,18 @@ int access_lanes(ptx_warp *w, uint32_t m, const uint64_t *a, int space, unsigned
 			return fault(w, m, ERR_ILLEGAL_ADDRESS, COUNTER_outOfBounds, "out of bounds: %s bytes %lld to %lld of %llu bytes of %s memory", write ? "writes" : "reads",
 				(long long)(lo - base), (long long)(hi - base), (unsigned long long)size, space == PTX_SHARED ? "shared" : "local");
 		if (space == PTX_LOCAL) return 0;
+		int level = (int)SET(checkLevel), whole = hi - lo <= 32ull * bytes && written(b->sinit + (lo - PTX_SHARED_BASE), hi - lo); // the hull covers all lanes
+		if (whole && (level < 2 || write)) return 0;
+		if (!write && hi - lo == bytes) m &= -m; // all lanes read one place: one is enough
 		for (uint32_t t = m; t; t &= t - 1) {
 			int l = __builtin_ctz(t);
 			uint32_t off = (uint32_t)(a[l] - PTX_SHARED_BASE);
-			if (SET(checkLevel) >= 1 && (!write || atomic) && !written(b->sinit + off, bytes)) {
+			if (!whole && level >= 1 && (!write || atomic) && !written(b->sinit + off, bytes)) {
 				char at[640];
 				uninitialised(b->o, off, 1, where(w, w->warp * 32 + (uint32_t)l, at, sizeof at));
 			}
 			if (write) memset(b->sinit + off, 1, bytes);
-			else if (SET(checkLevel) >= 2 && !(hi - lo == bytes && t != m)) within_shared(b, w, off, bytes, w->warp * 32 + (uint32_t)l, 0, atomic, 0);
+			else if (level >= 2) within_shared(b, w, off, bytes, w->warp * 32 + (uint32_t)l, 0, atomic, 0);
 		}
 		return 0;
 	}
@@ -152,6 +170,11 @@ int access_lanes(ptx_warp *w, uint32_t m, const uint64_t *a, int space, unsigned
 static uint32_t gather(uint32_t m, const uint64_t *addr, int64_t off, int *space, uint64_t *a) {
 	uint32_t same = 0;
 	int s = -1;
+	if (*space != PTX_GENERIC) {
+		if (addr) LANES a[l] = addr[l] + (uint64_t)off;
+		else LANES a[l] = (uint64_t)off;
+		return m;
+	}
 	for (uint32_t t = m; t; t &= t - 1) {
 		int l = __builtin_ctz(t);
 		uint64_t x = (addr ? addr[l] : 0) + (uint64_t)off;
@@ -177,6 +200,18 @@ static int warp_load(ptx_warp *w, uint32_t m, const uint64_t *addr, int64_t off,
 		int s = space;
 		uint32_t part = gather(m, addr, off, &s, a);
 		if (access_lanes(w, part, a, s, (unsigned)(bytes * vec), 0, 0)) return 1;
+		if (bytes == 4 && regbytes == 4 && s != PTX_LOCAL) { // by far the most
+			const uint8_t *zero = s == PTX_SHARED ? BLOCK(w)->shared - PTX_SHARED_BASE : 0;
+			for (int v = 0; v < vec; v++) {
+				uint32_t *d = dst[v];
+				if (!d) continue;
+				if (part == 0xffffffffu) LANES memcpy(&d[l], zero + a[l] + 4 * v, 4);
+				else
+					for (uint32_t t = part; t; t &= t - 1) memcpy(&d[__builtin_ctz(t)], zero + a[__builtin_ctz(t)] + 4 * v, 4);
+			}
+			m &= ~part;
+			continue;
+		}
 		for (int v = 0; v < vec; v++) {
 			if (!dst[v]) continue;
 			for (uint32_t t = part; t; t &= t - 1) {

@@ -69,7 +69,7 @@ int within_global(blockctx *b, ptx_warp *w, alloc *a, uint64_t ptr, unsigned byt
 	if (clk >= CLK) return 0;
 	bcell *c = a->bc + (ptr - (a->base & ~3ull)) / 4;
 	for (uint64_t p = ptr; p < end; p = (p & ~3ull) + 4, c++) {
-		uint32_t mask = bytemask(p, end);
+		uint32_t mask = ((uint32_t)p | bytes) & 3 ? bytemask(p, end) : 15;
 		if (c->wrun >= base && (mask & mask_of(c->w)) && !(atomic && atomic_of(c->w))) {
 			if (c->wrun != b->run) {
 				if (!past(b, c->wrun)) conflict(b, w, 0, p, thread, write, c->w, c->wrun, 1);
@@ -100,7 +100,8 @@ int within_shared(blockctx *b, ptx_warp *w, uint32_t off, unsigned bytes, uint32
 	if (clk >= CLK) return 0;
 	scell *c = b->scells + off / 4;
 	for (uint32_t p = off; p < end; p = (p & ~3u) + 4, c++) {
-		uint32_t mask = bytemask(p, end);
+		uint32_t mask = (p | bytes) & 3 ? bytemask(p, end) : 15;
+		if (!write && c->r[0] == entry(thread, 15, 0, clk)) continue; // noted already, and no write went unseen since: writers look at readers
 		if (c->w && (mask & mask_of(c->w)) && !(atomic && atomic_of(c->w)) && !seen(b, w, c->w, thread) &&
 			!(write && same_store(w, b, c->w, data, b->shared + off, bytes)))
 			conflict(b, w, 1, p, thread, write, c->w, b->run, 1);
