@@ -32,6 +32,8 @@ func lower(p *placement, prof *cost.Profile) *plan.Plan {
 	return l.plan
 }
 
+// lowering carries lower. What the plan says of a parameter that is a shadow, it says of its owner: a shadow holds the same symbol and is no
+// parameter of the plan, only a second place where that content lies.
 type lowering struct {
 	*placement
 	prof    *cost.Profile
@@ -131,7 +133,7 @@ func paramCategory(q *ir.Param) plan.Category {
 	return plan.CatParameter
 }
 
-// program lowers program k, the k-th after init.
+// program lowers program k, the k-th after init: first the instructions, then, from where each moment's instructions stand, the lives of buffers.
 func (l *lowering) program(k int, s *seated) {
 	at := int32(len(l.plan.Programs))
 	e := &emission{lowering: l, seated: s, k: k, at: at, h: newHazards(), buffers: make([]plan.BufferID, len(s.seat))}
@@ -199,8 +201,8 @@ func (l *lowering) liveIn(b plan.BufferID, program, start, end int32) {
 type emission struct {
 	*lowering
 	*seated
-	k              int
-	at             int32
+	k              int   // number of the program in the placement
+	at             int32 // number of the program in the plan
 	h              *hazards
 	buffers        []plan.BufferID // by storage
 	scratchBuffers []plan.BufferID // by node
@@ -228,9 +230,7 @@ func (e *emission) assignBuffers() {
 		if x.Kind == ParamStorage {
 			continue
 		}
-		switch symbols[i] = e.sameContent(x.Root, symbols); {
-		case symbols[i] >= 0:
-		default:
+		if symbols[i] = e.sameContent(x.Root, symbols); symbols[i] < 0 {
 			symbols[i] = e.symbol(plan.Symbol{Name: valueName(x.Root), Program: e.at, Value: x.Root.ID, Bytes: x.Bytes})
 		}
 		b := plan.Buffer{
