@@ -5,8 +5,14 @@
 //
 // Facts that a pass works out live in slices indexed by ID, never in the graph (Graph.Users is the most used one).
 //
-// Invariants (Verify reports every breach at once): IDs are unique and below Graph.NumIDs; operands are defined before use; types
-// equal what Op.Infer says; names of inputs, parameters and results are unique; Param.Next has its parameter's type.
+// Invariants (Verify reports every breach at once): IDs are unique and below NumValues and NumNodes; operands are defined before use; types
+// equal what Op.Infer says; names of inputs and parameters, and those of results, are unique; Param.Next has its parameter's type.
+//
+//	g := ir.NewGraph("g")
+//	b := ir.Builder{G: g}
+//	y := b.Add(op.Relu{}, g.AddInput("x", ir.T(ir.F32, 2, 3)))
+//	g.Results = []ir.Result{{Name: "y", Value: y}}
+//	err := ir.Verify(g) // and ir.Parse(g.String(), op.Vocabulary()) gives it again
 package ir
 
 // ID numbers a value or a node within its graph. Value and node IDs are counted apart; both are dense from 0 after Renumber.
@@ -68,9 +74,9 @@ func (r Role) String() string { return roleNames[r] }
 // Param is a persistent value: it keeps its content from one run of a program to the next.
 type Param struct {
 	*Value             // Value.Name is the author's name
-	Role      Role     //
+	Role      Role     // what it is for
 	Trainable bool     // a Weight that receives a gradient; others are frozen
-	Of        string   // Moment, Accumulator: the weight it belongs to
+	Of        string   // Moment, Accumulator: the weight it belongs to; Shadow: the parameter whose content it has
 	Next      *Value   // what it holds when the program ends; nil: unchanged ("clean")
 	Init      Init     // what it holds before the first step
 	Reason    string   // why it was classified so, shown by inspect
@@ -96,14 +102,14 @@ const (
 	InitUniform          // drawn evenly from [-Init.Fill, Init.Fill) by counter from Init.Seed, see UniformAt
 )
 
-// Init is the first content of a parameter. Large weights stay in their file until they are loaded.
+// Init is the first content of a parameter, as Kind says. Large weights stay in their file until they are loaded.
 type Init struct {
 	Kind    InitKind
-	Fill    float64
-	File    Location
-	Literal []byte // little-endian elements
-	Seed    uint64
-	Pack    Packing
+	Fill    float64  // InitFill: every element; InitUniform: the bound
+	File    Location // InitFile
+	Literal []byte   // InitLiteral: little-endian elements
+	Seed    uint64   // InitUniform
+	Pack    Packing  // where the content is floats that become fewer bits; else the zero value
 }
 
 // Location names raw little-endian elements inside a file.

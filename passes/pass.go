@@ -1,6 +1,6 @@
-// Package passes turns a model's forward graph into programs that are ready to plan: it simplifies, appends loss, gradients and
-// updates, orders the nodes for a low peak, decides what is kept, recomputed or swapped, places every byte and lowers the result to
-// plan.Plan. A pass is one function over ir.Graph with a row in Pipeline; the driver in run.go is the only caller.
+// Package passes turns a model's forward graph into a plan: it simplifies, appends loss, gradients and updates, orders the nodes for a low
+// peak (the front half, Pipeline), decides what is kept, recomputed or swapped, places every byte and lowers the result to plan.Plan (the
+// back half, Back). A pass is one function over ir.Graph with a row in one of the two; the driver in run.go is the only caller.
 //
 // The package must not know ONNX, devices' code or the run time: it imports neither importer nor runtime. It reads no environment,
 // no flags and no clock (but for Options.TimePasses), so the same graph and options give the same programs everywhere.
@@ -10,7 +10,8 @@
 //
 //	ctx := &passes.Context{Options: opts}
 //	err := passes.Run(ctx, g, passes.Pipeline(), passes.Order())
-//	step, update, eval := ctx.Program("step"), ctx.Program("update"), ctx.Program("eval")
+//	step, update, eval := ctx.Program("step"), ctx.Program("update"), ctx.Program("eval") // update: nil where the step updates
+//	p, err := passes.Compile(ctx, passes.MemoryOptions{Profile: cost.CPUGeneric(), BudgetBytes: 1 << 30, HostBudgetBytes: -1, Recompute: true})
 package passes
 
 import (

@@ -1,4 +1,4 @@
-// Package plan is the second IR: what to run, where each byte lives and when it moves. A Plan is made once by passes/lower, is
+// Package plan is the second IR: what to run, where each byte lives and when it moves. A Plan is made once by package passes (lower.go), is
 // serialised canonically, is proved by plan/check and is executed by runtime; nothing else crosses from compile time to run time. The
 // package knows no operation by name, no pass and no device.
 //

@@ -1,7 +1,8 @@
 // Package cost says how long an op or a copy takes on a device. A Profile is a roofline: an op costs a fixed launch time plus the longer
 // of its arithmetic and its memory traffic. All arithmetic is on integers (picoseconds, bytes, rates per second), so that the same
-// profile gives the same plan on every machine. The package knows the graph's types, no pass, no plan and no running device: that a
-// profile tells the truth is for `aitk calibrate` and for a test in cmd/aitk that compares it with the devices.
+// profile gives the same plan on every machine. The package knows the graph's types, no pass, no plan and no running device: the
+// built-in profiles are data sheets and measurements that were written down, and whoever measured a machine of his own gives the figures as a
+// file (Parse).
 package cost
 
 import (

@@ -9,7 +9,8 @@
 //
 // Persistent values (weights, moments, statistics) have a cyclic life: they lie in one place all round the step, on the device or, if their home is the
 // host, in the host arena. A persistent value that Becomes another is overwritten in that place by the op that defines the other; where the op reads the old
-// content and cannot write over it, or the old content is read later, both have bytes until the end of the step, and the caller copies.
+// content and cannot write over it, or the old content is read later, both have bytes until the end of the step, and who carries the plan
+// out has to copy (package passes states no such problem: it copies first).
 //
 // # Use
 //
