@@ -9,9 +9,6 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-#if defined(__AVX512F__) || defined(__AVX2__)
-#include <immintrin.h>
-#endif
 
 #define PTX_ABI 1
 #define PTX_LANES 32
@@ -84,19 +81,20 @@ typedef struct ptx_module { uint32_t abi, version, sm, nentries, nvars; const pt
 
 #define LANES for (int l = 0; l < PTX_LANES; l++)
 
+// The sign bits of a predicate's lanes. The compiler's builtin is used without its header, which takes longer to read than most kernels.
 static inline uint32_t ptx_bits(const int32_t *p) {
-#if defined(__AVX512F__)
-	__m512i z = _mm512_setzero_si512();
-	return (uint32_t)_mm512_cmplt_epi32_mask(_mm512_loadu_si512(p), z) | (uint32_t)_mm512_cmplt_epi32_mask(_mm512_loadu_si512(p + 16), z) << 16;
-#elif defined(__AVX2__)
 	uint32_t m = 0;
-	for (int i = 0; i < 4; i++) m |= (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)(p + 8 * i)))) << (8 * i);
-	return m;
+#if defined(__AVX__)
+	typedef float eight __attribute__((vector_size(32)));
+	for (int i = 0; i < 4; i++) {
+		eight v;
+		memcpy(&v, p + 8 * i, sizeof v);
+		m |= (uint32_t)__builtin_ia32_movmskps256(v) << (8 * i);
+	}
 #else
-	uint32_t m = 0;
 	LANES m |= (uint32_t)(p[l] < 0) << l;
-	return m;
 #endif
+	return m;
 }
 
 static inline void ptx_setmask(ptx_warp *w, uint32_t m) { LANES w->lm[l] = -(int32_t)(m >> l & 1); }
