@@ -71,6 +71,22 @@ func (d DType) IsInt() bool {
 	return false
 }
 
+// IntRange is the least and the largest number of an integer type that an int64 holds as a number: for U64 the lower half only, since the
+// upper one is held by its bits. It is 0, 1 for Bool and 0, 0 for floats.
+func (d DType) IntRange() (lo, hi int64) {
+	switch d {
+	case Bool:
+		return 0, 1
+	case U64:
+		return 0, math.MaxInt64
+	case U32, U16, U8:
+		return 0, 1<<d.Bits() - 1
+	case I64, I32, I16, I8, I4:
+		return -1 << (d.Bits() - 1), 1<<(d.Bits()-1) - 1
+	}
+	return 0, 0
+}
+
 // Shape holds the extent of each axis, outermost first. A scalar has no axes. Zero extents are legal.
 type Shape []int64
 

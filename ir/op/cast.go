@@ -60,21 +60,7 @@ func floatOf(d ir.DType, x int64) float64 {
 
 // clampInt cuts the fraction of x and saturates it to integer type d; NaN is 0.
 func clampInt(d ir.DType, x float64) int64 {
-	lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
-	switch d {
-	case ir.I32:
-		lo, hi = math.MinInt32, math.MaxInt32
-	case ir.I8:
-		lo, hi = math.MinInt8, math.MaxInt8
-	case ir.U8:
-		lo, hi = 0, math.MaxUint8
-	case ir.I16:
-		lo, hi = math.MinInt16, math.MaxInt16
-	case ir.U16:
-		lo, hi = 0, math.MaxUint16
-	case ir.U32:
-		lo, hi = 0, math.MaxUint32
-	case ir.U64:
+	if d == ir.U64 {
 		switch {
 		case !(x > 0): // NaN too
 			return 0
@@ -83,6 +69,7 @@ func clampInt(d ir.DType, x float64) int64 {
 		}
 		return int64(uint64(x))
 	}
+	lo, hi := d.IntRange()
 	switch {
 	case math.IsNaN(x):
 		return 0

@@ -89,34 +89,13 @@ func wantSameType(in []ir.Type, i, j int) error {
 
 // wantValue checks that an attribute fits the element type: integers must be whole and in range.
 func wantValue(d ir.DType, x float64) error {
-	var lo, hi float64
-	switch d {
-	case ir.I64:
-		lo, hi = math.MinInt64, math.MaxInt64 // MaxInt64 rounds up to 2^63, which does not fit
-		if x == hi {
-			return fmt.Errorf("value %v is outside %v", x, d)
-		}
-	case ir.I32:
-		lo, hi = math.MinInt32, math.MaxInt32
-	case ir.I8:
-		lo, hi = math.MinInt8, math.MaxInt8
-	case ir.U8:
-		lo, hi = 0, math.MaxUint8
-	case ir.I16:
-		lo, hi = math.MinInt16, math.MaxInt16
-	case ir.U16:
-		lo, hi = 0, math.MaxUint16
-	case ir.U32:
-		lo, hi = 0, math.MaxUint32
-	case ir.U64:
-		lo, hi = 0, 1<<63 // held as int64; the upper half is written as literals
-		if x == hi {
-			return fmt.Errorf("value %v is outside %v", x, d)
-		}
-	case ir.Bool:
-		lo, hi = 0, 1
-	default:
+	if d.IsFloat() {
 		return nil
+	}
+	least, most := d.IntRange()
+	lo, hi := float64(least), float64(most)
+	if (d == ir.I64 || d == ir.U64) && x == hi { // MaxInt64 rounds up to 2^63, which does not fit; the upper half of u64 is written as literals
+		return fmt.Errorf("value %v is outside %v", x, d)
 	}
 	if x != math.Trunc(x) || x < lo || x > hi { // NaN differs from itself
 		return fmt.Errorf("value %v is outside %v", x, d)

@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"math"
-
 	"aitk/ir"
 	"aitk/ir/op"
 	"aitk/runtime"
@@ -30,7 +28,7 @@ func castKernel(b *builder) (runtime.Kernel, error) {
 		if err != nil {
 			return nil, err
 		}
-		lo, hi := intRange(o.To)
+		lo, hi := o.To.IntRange()
 		return b.ranges(n, rangeElems, func(w *worker, first, end int) error {
 			for i := first; i < end; i += blockElems {
 				k := min(blockElems, end-i)
@@ -89,25 +87,6 @@ func castKernel(b *builder) (runtime.Kernel, error) {
 		}
 		return nil
 	}), nil
-}
-
-// intRange are the bounds of an integer type.
-func intRange(d ir.DType) (lo, hi int64) {
-	switch d {
-	case ir.I32:
-		return math.MinInt32, math.MaxInt32
-	case ir.I8:
-		return math.MinInt8, math.MaxInt8
-	case ir.U8:
-		return 0, math.MaxUint8
-	case ir.I16:
-		return math.MinInt16, math.MaxInt16
-	case ir.U16:
-		return 0, math.MaxUint16
-	case ir.U32:
-		return 0, math.MaxUint32
-	}
-	return math.MinInt64, math.MaxInt64
 }
 
 // cut drops fractions and saturates; NaN becomes 0.
