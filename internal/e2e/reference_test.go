@@ -19,7 +19,10 @@ func TestReference(t *testing.T) {
 			t.Skip("takes 20 seconds")
 		}
 		for _, r := range append(outside(t), batchNormTraining(t)) {
-			t.Run(r.String(), func(t *testing.T) { reference(t, r) })
+			t.Run(r.String(), func(t *testing.T) {
+				t.Parallel() // the interpreter has one thread
+				reference(t, r)
+			})
 		}
 	})
 }
