@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"aitk/importer/onnxpb"
+	"aitk/internal/durable"
 	"aitk/ir"
 )
 
@@ -264,7 +265,10 @@ func (x *exporter) write(out string) (err error) {
 	if err := d.keep(); err != nil {
 		return err
 	}
-	return writeBeside(out, func(w io.Writer) error { _, err := w.Write(raw); return err })
+	if err := durable.WriteFile(out, func(w io.Writer) error { _, err := w.Write(raw); return err }); err != nil {
+		return fmt.Errorf("cannot write %s: %w", out, err)
+	}
+	return nil
 }
 
 // tensorsIn lists all tensors of a message, in its order.
@@ -382,12 +386,12 @@ func (x *exporter) original(p *param, v *view) ([]byte, error) {
 // dataFile is the file beside a large model.
 type dataFile struct {
 	path, location string
-	f              *os.File
+	f              *durable.File // nil: nothing is written beside
 	size           int64
 }
 
 func (d *dataFile) create() (err error) {
-	d.f, err = os.CreateTemp(filepath.Dir(d.path), "."+filepath.Base(d.path)+".*")
+	d.f, err = durable.Create(d.path)
 	return err
 }
 
@@ -404,11 +408,7 @@ func (d *dataFile) keep() error {
 	if d.f == nil {
 		return nil
 	}
-	err := errors.Join(d.f.Chmod(0o644), d.f.Sync(), d.f.Close(), os.Rename(d.f.Name(), d.path))
-	if err == nil {
-		d.f = nil
-	}
-	return err
+	return d.f.Commit()
 }
 
 // discard removes what was not kept.
@@ -416,22 +416,5 @@ func (d *dataFile) discard() error {
 	if d.f == nil {
 		return nil
 	}
-	d.f.Close()
-	return os.Remove(d.f.Name())
-}
-
-// writeBeside writes a file under another name and renames it.
-func writeBeside(path string, fill func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(fill(f), f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("cannot write %s: %w", path, err), os.Remove(f.Name()))
-	}
-	return nil
+	return d.f.Close()
 }

@@ -24,6 +24,7 @@ const lattice = `
 	ir, ir/plan/planpb < ir/plan
 	ir/plan < ir/plan/check
 
+	internal/durable < internal/safetensors, importer, runtime/train/checkpoint, cmd/aitk
 	ir < internal/safetensors
 	ir, internal/quant < internal/weights
 	ir, internal/safetensors < internal/adapter

@@ -9,13 +9,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"aitk/internal/durable"
 	"aitk/ir"
 	"aitk/ir/plan"
 )
 
-// Files are written beside their place and renamed into it once they are complete, so that a run that fails leaves what was there before.
-
-// writeFile fills the file at path, or standard output for "-".
+// writeFile fills the file at path, or standard output for "-". A run that fails leaves what was there before, except in a pipe or a device.
 func (c *call) writeFile(path string, fill func(io.Writer) error) error {
 	if path == "-" {
 		return flushed(c.stdout, fill)
@@ -30,23 +29,8 @@ func (c *call) writeFile(path string, fill func(io.Writer) error) error {
 		}
 		return errors.Join(flushed(f, fill), f.Close())
 	}
-	t, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
+	if err := durable.WriteFile(path, fill); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	err = flushed(t, fill)
-	if err == nil {
-		err = t.Chmod(fileMode(path))
-	}
-	if err == nil {
-		err = t.Sync()
-	}
-	err = errors.Join(err, t.Close())
-	if err == nil {
-		err = os.Rename(t.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("cannot write %s: %w", path, err), os.Remove(t.Name()))
 	}
 	return nil
 }

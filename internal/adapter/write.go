@@ -4,13 +4,14 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"aitk/internal/durable"
 	"aitk/internal/safetensors"
 	"aitk/ir"
 )
@@ -126,11 +127,10 @@ func writeConfig(path string, entries []Entry) error {
 	if err != nil {
 		return err
 	}
-	temp := path + ".tmp"
-	if err := os.WriteFile(temp, append(raw, '\n'), 0o666); err != nil {
+	return durable.WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(append(raw, '\n'))
 		return err
-	}
-	return os.Rename(temp, path)
+	})
 }
 
 // IsParam tells whether a parameter's name is that of an adapter, and of which module and half.

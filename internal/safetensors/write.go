@@ -7,23 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
+	"aitk/internal/durable"
 	"aitk/ir"
 )
 
 // Writer fills a file tensor by tensor. It is for one goroutine.
 type Writer struct {
 	path   string // target
-	f      *os.File
+	f      *durable.File
 	infos  []Info
 	byName map[string]int
 	filled []int64 // bytes written of each tensor
-	done   bool
 }
 
 // Create begins a file that will hold exactly these tensors. It makes a temporary file in path's folder and writes the header; path
@@ -34,10 +31,7 @@ func Create(path string, metadata map[string]string, tensors []Spec) (*Writer, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() && !st.IsDir() { // a rename would replace the device or the pipe itself
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
-	f, err := createTemp(path)
+	f, err := durable.Create(path)
 	if err != nil {
 		return nil, err
 	}
@@ -99,31 +93,11 @@ func (w *Writer) Commit() error {
 			return fmt.Errorf("%s: tensor %q has %d of its %d bytes", w.path, x.Name, w.filled[i], x.Bytes)
 		}
 	}
-	if err := w.f.Sync(); err != nil {
-		return err
-	}
-	if err := w.f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(w.f.Name(), w.path); err != nil {
-		return err
-	}
-	w.done = true
-	return syncFolder(filepath.Dir(w.path))
+	return w.f.Commit()
 }
 
 // Close removes the temporary file unless Commit has put it in place. It may be called at any time and twice.
-func (w *Writer) Close() error {
-	if w.done {
-		return nil
-	}
-	w.done = true
-	err := w.f.Close()
-	if errors.Is(err, os.ErrClosed) {
-		err = nil
-	}
-	return errors.Join(err, os.Remove(w.f.Name()))
-}
+func (w *Writer) Close() error { return w.f.Close() }
 
 // encodeHeader gives the tensors their places, and the bytes that come before them.
 func encodeHeader(metadata map[string]string, tensors []Spec) ([]Info, []byte, error) {
@@ -204,27 +178,3 @@ func encodeHeader(metadata map[string]string, tensors []Spec) ([]Info, []byte, e
 
 // roundTrips tells whether JSON can hold s: it replaces what is not UTF-8.
 func roundTrips(s string) bool { return strings.ToValidUTF8(s, "\uFFFD") == s }
-
-// createTemp makes a file beside path that no other process has. It has the permissions of any new file, which os.CreateTemp's
-// private ones would not be.
-func createTemp(path string) (*os.File, error) {
-	for k := 0; ; k++ {
-		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.tmp-%d-%d", filepath.Base(path), os.Getpid(), k))
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-		if err == nil || !errors.Is(err, os.ErrExist) || k == 1000 {
-			return f, err
-		}
-	}
-}
-
-// syncFolder makes a rename durable. Windows cannot open folders for this and needs no such thing.
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

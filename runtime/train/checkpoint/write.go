@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
+	"aitk/internal/durable"
 	"aitk/internal/safetensors"
 )
 
@@ -44,7 +44,7 @@ func Write(dir string, m Manifest, specs []safetensors.Spec, fill func(w *safete
 	if err := writeFile(filepath.Join(temp, manifestFile), append(raw, '\n')); err != nil {
 		return "", err
 	}
-	if err := syncFolder(temp); err != nil {
+	if err := durable.SyncFolder(temp); err != nil {
 		return "", err
 	}
 	path = filepath.Join(dir, Name(m.Step))
@@ -98,7 +98,7 @@ func publish(dir, temp, path string, m *Manifest) error {
 		}
 		return err
 	}
-	if err := syncFolder(dir); err != nil {
+	if err := durable.SyncFolder(dir); err != nil {
 		return err
 	}
 	return os.RemoveAll(aside)
@@ -159,16 +159,4 @@ func Clean(dir string) error {
 		}
 	}
 	return nil
-}
-
-// syncFolder makes renames durable. Windows cannot open folders for this and needs no such thing.
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
