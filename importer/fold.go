@@ -196,14 +196,7 @@ func scalar(d ir.DType, x float64) *operand { return filled(ir.T(d), x) }
 
 // filled is a known tensor of equal elements.
 func filled(t ir.Type, x float64) *operand {
-	k := ir.NewTensor(t)
-	for i := range k.F {
-		k.F[i] = x
-	}
-	for i := range k.I {
-		k.I[i] = int64(x)
-	}
-	k.Round()
+	k := ir.Filled(t, x)
 	return &operand{typ: t, known: &k}
 }
 

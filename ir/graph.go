@@ -282,21 +282,27 @@ func (g *Graph) Replace(sub []*Value) {
 // Renumber makes value and node IDs dense again: inputs, parameters, constants, then nodes in order.
 func (g *Graph) Renumber() {
 	g.numValues, g.numNodes = 0, 0
-	number := func(v *Value) { v.ID = g.numValues; g.numValues++ }
-	for _, v := range g.Inputs {
-		number(v)
-	}
-	for _, p := range g.Params {
-		number(p.Value)
-	}
-	for _, c := range g.Consts {
-		number(c.Value)
-	}
+	g.eachValue(func(v *Value) { v.ID = g.numValues; g.numValues++ })
 	for _, n := range g.Nodes {
 		n.ID = g.numNodes
 		g.numNodes++
+	}
+}
+
+// eachValue visits every value once: inputs, parameters, constants, then what nodes define, in order.
+func (g *Graph) eachValue(visit func(*Value)) {
+	for _, v := range g.Inputs {
+		visit(v)
+	}
+	for _, p := range g.Params {
+		visit(p.Value)
+	}
+	for _, c := range g.Consts {
+		visit(c.Value)
+	}
+	for _, n := range g.Nodes {
 		for _, v := range n.Out {
-			number(v)
+			visit(v)
 		}
 	}
 }

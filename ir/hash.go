@@ -25,21 +25,7 @@ func Hash(g *Graph) string {
 // numbering counts values in the order of Renumber.
 func numbering(g *Graph) func(*Value) ID {
 	ids := make(map[*Value]ID, g.numValues)
-	add := func(v *Value) { ids[v] = ID(len(ids)) }
-	for _, v := range g.Inputs {
-		add(v)
-	}
-	for _, p := range g.Params {
-		add(p.Value)
-	}
-	for _, c := range g.Consts {
-		add(c.Value)
-	}
-	for _, n := range g.Nodes {
-		for _, v := range n.Out {
-			add(v)
-		}
-	}
+	g.eachValue(func(v *Value) { ids[v] = ID(len(ids)) })
 	return func(v *Value) ID {
 		id, ok := ids[v]
 		if !ok {

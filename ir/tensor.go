@@ -22,6 +22,19 @@ func NewTensor(t Type) Tensor {
 	return Tensor{Type: t, I: make([]int64, t.Elems())}
 }
 
+// Filled is a tensor whose elements are all x, rounded to the element type.
+func Filled(t Type, x float64) Tensor {
+	v := NewTensor(t)
+	for i := range v.F {
+		v.F[i] = x
+	}
+	for i := range v.I {
+		v.I[i] = int64(x)
+	}
+	v.Round()
+	return v
+}
+
 // Round rounds floats to what the element type can hold, integers wrap to its width.
 func (t Tensor) Round() {
 	switch t.Type.DType {

@@ -125,7 +125,7 @@ func (r *rewriter) make(n *ir.Node, o ir.Op, in ...*ir.Value) *ir.Value {
 func (r *rewriter) fill(n *ir.Node, x float64) *ir.Value {
 	t := n.Out[0].Type
 	if t.Bytes() <= smallLiteralBytes {
-		v := r.g.AddConst(t, fillTensor(t, x).Encode())
+		v := r.g.AddConst(t, ir.Filled(t, x).Encode())
 		r.consts[v.ID] = r.g.Consts[len(r.g.Consts)-1]
 		return v
 	}

@@ -164,7 +164,7 @@ func (f *folder) eval(n *ir.Node) ([]ir.Tensor, bool) {
 func (f *folder) evalSplat(n *ir.Node, e ir.Evaluator) ([]ir.Tensor, bool) {
 	in := make([]ir.Tensor, len(n.In))
 	for i, v := range n.In {
-		in[i] = fillTensor(ir.T(v.Type.DType), v.Def.Op.(op.Fill).Value)
+		in[i] = ir.Filled(ir.T(v.Type.DType), v.Def.Op.(op.Fill).Value)
 	}
 	out := []ir.Tensor{ir.NewTensor(ir.T(n.Out[0].Type.DType))}
 	e.Eval(in, out)
@@ -175,7 +175,7 @@ func (f *folder) evalSplat(n *ir.Node, e ir.Evaluator) ([]ir.Tensor, bool) {
 	}
 	t := n.Out[0].Type
 	if t.Bytes() <= smallLiteralBytes {
-		return []ir.Tensor{fillTensor(t, x)}, true
+		return []ir.Tensor{ir.Filled(t, x)}, true
 	}
 	out[0].Type = t // the one element stands for all
 	return out, true
@@ -208,7 +208,7 @@ func (f *folder) tensor(v *ir.Value) (ir.Tensor, bool) {
 		return t, err == nil
 	}
 	if o, ok := v.Def.Op.(op.Fill); ok {
-		return fillTensor(v.Type, o.Value), true
+		return ir.Filled(v.Type, o.Value), true
 	}
 	e, ok := v.Def.Op.(ir.Evaluator)
 	if !ok {
@@ -256,18 +256,6 @@ func allEqual(t ir.Tensor) (float64, bool) {
 		}
 	}
 	return float64(t.I[0]), t.I[0] <= 1<<53 && t.I[0] >= -1<<53
-}
-
-func fillTensor(t ir.Type, x float64) ir.Tensor {
-	v := ir.NewTensor(t)
-	for i := range v.F {
-		v.F[i] = x
-	}
-	for i := range v.I {
-		v.I[i] = int64(x)
-	}
-	v.Round()
-	return v
 }
 
 func isFill(v *ir.Value) bool {

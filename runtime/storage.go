@@ -67,18 +67,8 @@ func InitialBytes(p *plan.Param) []byte {
 	case ir.InitLiteral:
 		return append([]byte{}, p.Init.Literal...)
 	case ir.InitFill:
-		one := ir.NewTensor(ir.T(p.Type.DType))
-		for i := range one.F {
-			one.F[i] = p.Init.Fill
-		}
-		for i := range one.I {
-			one.I[i] = int64(p.Init.Fill)
-		}
-		if p.Type.DType == ir.I4 { // two to a byte
-			one = ir.NewTensor(ir.T(ir.I4, 2))
-			one.I[0], one.I[1] = int64(p.Init.Fill), int64(p.Init.Fill)
-		}
-		return repeat(one.Encode(), p.Type.Bytes())
+		two := ir.Filled(ir.T(p.Type.DType, 2), p.Init.Fill) // i4 lies two to a byte
+		return repeat(two.Encode(), p.Type.Bytes())
 	}
 	return nil
 }
