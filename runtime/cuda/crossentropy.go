@@ -29,7 +29,7 @@ func crossEntropyKernel(b *builder) (*kernel, error) {
 	outer, n, inner := around(t.Shape, o.Axis)
 	lines := outer * inner
 	origin, shape := b.x.Origin, target.Shape
-	record, err := b.dev.faultRecord(func(value, element int64) error {
+	record, err := b.faultRecord(func(value, element int64) error {
 		e := op.BadLabel(value, n, element, shape)
 		e.Origin = origin
 		return e

@@ -36,7 +36,8 @@ type Device struct {
 	faults         faults
 	modules        map[string]cu.Module
 	functions      map[string]cu.Function
-	kernels        int // resolved so far; a kernel's number in messages
+	globals        map[string][]stretch // by module, where the driver checks accesses
+	kernels        int                  // resolved so far; a kernel's number in messages
 
 	events []event
 	hosts  [plan.NumLanes]*hostLane // started when first used
@@ -75,7 +76,7 @@ func open(opt Options) (*Device, error) {
 	if opt.Ordinal < 0 || opt.Ordinal >= n {
 		return nil, fmt.Errorf("device %d of the %d that the driver has", opt.Ordinal, n)
 	}
-	d := &Device{opt: opt, modules: map[string]cu.Module{}, functions: map[string]cu.Function{}}
+	d := &Device{opt: opt, modules: map[string]cu.Module{}, functions: map[string]cu.Function{}, globals: map[string][]stretch{}}
 	if d.dev, err = cu.GetDevice(opt.Ordinal); err != nil {
 		return nil, err
 	}

@@ -24,15 +24,17 @@ type faults struct {
 }
 
 // faultRecord gives a kernel a record; say makes the error. Kernels beyond maxFaults share the last record.
-func (d *Device) faultRecord(say func(value, element int64) error) (uint64, error) {
-	if err := d.faultPage(); err != nil {
+func (b *builder) faultRecord(say func(value, element int64) error) (uint64, error) {
+	if err := b.dev.faultPage(); err != nil {
 		return 0, err
 	}
-	f := &d.faults
+	f := &b.dev.faults
 	if len(f.kernels) < maxFaults {
 		f.kernels = append(f.kernels, say)
 	}
-	return uint64(f.device) + uint64(len(f.kernels)-1)*recordBytes, nil
+	at := f.device + uintptr(len(f.kernels)-1)*recordBytes
+	b.k.own = append(b.k.own, stretch{at, recordBytes, "fault record"})
+	return uint64(at), nil
 }
 
 // take returns the first record that was written and clears all.

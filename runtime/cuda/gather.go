@@ -73,7 +73,7 @@ func (b *builder) gatherND(batch int64) (*kernel, error) {
 // indexRecord is where a kernel reports an index outside an axis of n entries.
 func (b *builder) indexRecord(n, axis int64) (uint64, error) {
 	say := b.outside
-	return b.dev.faultRecord(func(value, _ int64) error { return say(value, n, axis) })
+	return b.faultRecord(func(value, _ int64) error { return say(value, n, axis) })
 }
 
 // tuples are rows of coordinates, which select slices of data after some batch axes.
@@ -112,7 +112,7 @@ func (b *builder) tuples(data, idx ir.Shape, batch int64) (t tuples, err error) 
 		t.args = append(t.args, s)
 	}
 	say := b.outside
-	t.record, err = b.dev.faultRecord(func(value, element int64) error {
+	t.record, err = b.faultRecord(func(value, element int64) error {
 		c := element % k
 		return say(value, extents[c], batch+c)
 	})

@@ -62,6 +62,14 @@ type kernel struct {
 	number   int
 	launches []launch
 	hint     *drv.Hint // for a driver that checks; nil for others
+	own      []stretch // memory beside the operands that the launches touch
+}
+
+// stretch is memory that belongs to no operand: a module's own, or where faults are reported.
+type stretch struct {
+	at    uintptr
+	bytes int64
+	name  string
 }
 
 // launch is a function with its geometry and arguments.
@@ -107,6 +115,9 @@ func (k *kernel) note(in, out []runtime.Slice, scratch runtime.Slice) {
 	if scratch.Bytes > 0 {
 		h.Allow(addressOf(scratch), scratch.Bytes, drv.MayRead|drv.MayWrite, "scratch")
 	}
+	for _, o := range k.own {
+		h.Allow(o.at, o.bytes, drv.MayRead|drv.MayWrite, o.name)
+	}
 	k.hint = h
 }
 
@@ -145,6 +156,7 @@ func (b *builder) launch(module, name string, grid [3]int, block, shared int, ar
 	if err != nil {
 		return err
 	}
+	b.k.own = append(b.k.own, b.dev.globals[module]...)
 	l := launch{fn: fn, name: module + "." + name, grid: grid, block: block, shared: shared, slots: make([]uint64, len(args)), params: make([]unsafe.Pointer, len(args))}
 	for i, a := range args {
 		switch a := a.(type) {

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/cu"
 
 	"aitk/ir"
+	"aitk/runtime/cuda/drv"
 )
 
 // logBytes is room for what the driver says about a text.
@@ -30,6 +31,9 @@ func (d *Device) function(module, name string) (cu.Function, error) {
 				return err
 			}
 			d.modules[module] = m
+			if drv.Checks() {
+				d.globals[module] = moduleMemory(m)
+			}
 		}
 		var err error
 		if f, err = m.Function(name); err != nil {
@@ -41,6 +45,17 @@ func (d *Device) function(module, name string) (cu.Function, error) {
 		d.functions[key] = f
 	}
 	return f, err
+}
+
+// moduleMemory lists what a module has of its own: tables, and partial sums between two launches of an op. The names are those in kernels/*.c.
+func moduleMemory(m cu.Module) []stretch {
+	var out []stretch
+	for _, name := range []string{"partials", "sums", "counts", "bad", "stats", "two_over_pi", "nf4"} {
+		if at, bytes, err := m.Global(name); err == nil { // most modules have none of them
+			out = append(out, stretch{at.Uintptr(), bytes, name})
+		}
+	}
+	return out
 }
 
 // compile hands a text to the driver. What it says goes into the error.
