@@ -118,10 +118,10 @@ func (l *loader) at(r plan.Ref) (Slice, error) {
 // program resolves one program.
 func (l *loader) program(out *program, in *plan.Program, index int32) {
 	out.name = in.Name
-	out.steps = make([]step, len(in.Instrs))
+	out.actions = make([]action, len(in.Instrs))
 	record, paired := l.events(in)
 	for pc, instr := range in.Instrs {
-		s := step{lane: plan.LaneOf(instr), record: record[pc], paired: paired[pc]}
+		s := action{lane: plan.LaneOf(instr), record: record[pc], paired: paired[pc]}
 		var err error
 		switch x := instr.(type) {
 		case *plan.Exec:
@@ -129,7 +129,7 @@ func (l *loader) program(out *program, in *plan.Program, index int32) {
 		case *plan.Copy:
 			err = l.copy(out, &s, x)
 		case *plan.Wait:
-			s.kind, s.back = stepWait, uint64(x.Back)
+			s.kind, s.back = actWait, uint64(x.Back)
 			if 0 <= x.On && int(x.On) < len(record) { // else events has complained
 				s.wait, s.paired = record[x.On], paired[x.On]
 			}
@@ -137,7 +137,7 @@ func (l *loader) program(out *program, in *plan.Program, index int32) {
 		if err != nil {
 			l.errs = append(l.errs, fmt.Errorf("program %s, instruction %d: %w", in.Name, pc, err))
 		}
-		out.steps[pc] = s
+		out.actions[pc] = s
 	}
 	out.inputs = l.ports(in.Name, in.Inputs)
 	out.results = l.ports(in.Name, in.Results)
@@ -183,8 +183,8 @@ func (l *loader) events(in *plan.Program) (record []int32, paired []bool) {
 }
 
 // exec resolves a kernel.
-func (l *loader) exec(p *program, s *step, x *plan.Exec) error {
-	s.kind, s.exec = stepKernel, x
+func (l *loader) exec(p *program, s *action, x *plan.Exec) error {
+	s.kind, s.exec = actKernel, x
 	in, err := l.refs(p, x.In)
 	if err != nil {
 		return err
@@ -219,8 +219,8 @@ func (l *loader) refs(p *program, refs []plan.Ref) ([]Slice, error) {
 }
 
 // copy resolves a copy.
-func (l *loader) copy(p *program, s *step, x *plan.Copy) error {
-	s.kind, s.copyKind = stepCopy, x.Kind
+func (l *loader) copy(p *program, s *action, x *plan.Copy) error {
+	s.kind, s.copyKind = actCopy, x.Kind
 	var err error
 	if s.src, err = l.at(x.Src); err != nil {
 		return err
@@ -265,7 +265,7 @@ func (l *loader) frees(out *program, in *plan.Program, index int32) {
 			if span.Program != index || span.End <= 0 || int(span.End) >= len(in.Instrs) || reads(in.Instrs[span.End], plan.BufferID(id)) {
 				continue
 			}
-			s := &out.steps[span.End-1]
+			s := &out.actions[span.End-1]
 			s.freed = append(s.freed, l.home[id])
 		}
 	}

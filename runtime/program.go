@@ -23,7 +23,7 @@ type Executable struct {
 // program is one instruction list, resolved.
 type program struct {
 	name            string
-	steps           []step
+	actions         []action
 	inputs, results []port
 	high            [ir.NumSpaces]int64
 	runs            uint64
@@ -34,24 +34,24 @@ type port struct {
 	at   Slice
 }
 
-type stepKind uint8
+type actionKind uint8
 
 const (
-	stepKernel stepKind = iota
-	stepCopy
-	stepWait
+	actKernel actionKind = iota
+	actCopy
+	actWait
 )
 
-// step is one instruction, resolved. Slots come in pairs where a wait reaches into the run before: even runs record the first of the
+// action is one instruction, resolved. Slots come in pairs where a wait reaches into the run before: even runs record the first of the
 // pair, odd runs the second.
-type step struct {
-	kind     stepKind
+type action struct {
+	kind     actionKind
 	lane     plan.Lane
 	kernel   Kernel
 	dst, src Slice
 	copyKind plan.CopyKind
 	record   int32 // slot to record after the instruction, -1: nobody waits for it
-	wait     int32 // stepWait: slot waited for
+	wait     int32 // actWait: slot waited for
 	paired   bool  // record: the slot is the first of a pair; wait: it waits for a paired slot
 	back     uint64
 	exec     *plan.Exec
@@ -92,8 +92,8 @@ func (e *Executable) Replay(ctx context.Context, name string, visit Visit) error
 // run is the dull loop.
 func (e *Executable) run(p *program, visit Visit) error {
 	parity := p.runs & 1
-	for pc := range p.steps {
-		s := &p.steps[pc]
+	for pc := range p.actions {
+		s := &p.actions[pc]
 		if err := e.issue(p, s, parity); err != nil {
 			return e.abandon(s, err)
 		}
@@ -108,15 +108,15 @@ func (e *Executable) run(p *program, visit Visit) error {
 }
 
 // issue hands one instruction to the device.
-func (e *Executable) issue(p *program, s *step, parity uint64) error {
+func (e *Executable) issue(p *program, s *action, parity uint64) error {
 	var err error
 	switch s.kind {
-	case stepKernel:
+	case actKernel:
 		err = e.dev.Launch(s.lane, s.kernel)
-	case stepCopy:
+	case actCopy:
 		e.moved[s.copyKind] += s.src.Bytes
 		err = e.dev.Copy(s.lane, s.dst, s.src)
-	case stepWait:
+	case actWait:
 		switch {
 		case !s.paired:
 			err = e.dev.Wait(s.lane, s.wait)
@@ -135,7 +135,7 @@ func (e *Executable) issue(p *program, s *step, parity uint64) error {
 }
 
 // abandon drains the device after an instruction failed and names the node.
-func (e *Executable) abandon(s *step, err error) error {
+func (e *Executable) abandon(s *action, err error) error {
 	_ = e.dev.Sync(context.Background()) // err came first and says more
 	if s.exec == nil {
 		return err
@@ -144,7 +144,7 @@ func (e *Executable) abandon(s *step, err error) error {
 }
 
 // inspect drains the device, shows the instruction to visit and poisons what became free.
-func (e *Executable) inspect(pc int, s *step, visit Visit) error {
+func (e *Executable) inspect(pc int, s *action, visit Visit) error {
 	if err := e.dev.Sync(context.Background()); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 type Result struct {
 	PeakBytes      int64   // most live device bytes at one event
 	PeakStage      int32   // the event of the peak: op PeakOp in stage PeakStage
-	PeakOp         int32   //
+	PeakOp         int32   // the op of that event, a recompute if it is not PeakStage
 	Alive          []int32 // values on the device at the peak, largest first
 	HostPeakBytes  int64
 	StepPicos      int64 // until compute and both copy lanes are done
@@ -41,8 +41,8 @@ func Simulate(p *Problem, s *Solution) (Result, error) {
 	return r, nil
 }
 
-// step is one execution of an op.
-type step struct {
+// execution is one run of an op.
+type execution struct {
 	stage, op int32
 	keepIn    []bool // by position of Op.In: read again before it is defined again
 	keepOut   []bool // by position of Op.Out
@@ -57,17 +57,17 @@ const (
 )
 
 type machine struct {
-	p      *Problem
-	s      *Solution
-	n      int32
-	steps  []step
-	where  []uint8
-	copyIn []int     // by value: number of its copy on the in lane, while arriving
-	onHost []bool    // the host holds the content
-	placed []bool    // persistent value: its Becomes took its place
-	dead   []bool    // persistent value with Becomes: its content is not needed any more, its place is reserved
-	heirs  [][]int32 // by op: persistent values whose Becomes it defines
-	homed  []bool    // Becomes of a value whose home is the host
+	p        *Problem
+	s        *Solution
+	n        int32
+	executed []execution
+	where    []uint8
+	copyIn   []int     // by value: number of its copy on the in lane, while arriving
+	onHost   []bool    // the host holds the content
+	placed   []bool    // persistent value: its Becomes took its place
+	dead     []bool    // persistent value with Becomes: its content is not needed any more, its place is reserved
+	heirs    [][]int32 // by op: persistent values whose Becomes it defines
+	homed    []bool    // Becomes of a value whose home is the host
 
 	leaving []int32 // by value: swap + 1 between its copy out and its freeing
 	coming  []int32 // by value: swap whose copy in is under way
@@ -117,7 +117,7 @@ func (m *machine) run(captureAt int) error {
 				return err
 			}
 		}
-		for ; at < len(m.steps) && m.steps[at].stage == t; at++ {
+		for ; at < len(m.executed) && m.executed[at].stage == t; at++ {
 			if err := m.execute(at, captureAt == at); err != nil {
 				return err
 			}
@@ -138,7 +138,7 @@ func (m *machine) run(captureAt int) error {
 
 // sequence lists all events in order and checks the recomputes.
 func (m *machine) sequence() error {
-	m.steps = make([]step, 0, int(m.n)+len(m.s.Recomputes))
+	m.executed = make([]execution, 0, int(m.n)+len(m.s.Recomputes))
 	next := 0
 	for t := range m.n {
 		for ; next < len(m.s.Recomputes) && m.s.Recomputes[next].Stage == t; next++ {
@@ -157,9 +157,9 @@ func (m *machine) sequence() error {
 			case t > o.LastRerun:
 				return fmt.Errorf("recompute of op %d in stage %d: its last legal stage is %d", r.Op, t, o.LastRerun)
 			}
-			m.steps = append(m.steps, step{stage: t, op: r.Op})
+			m.executed = append(m.executed, execution{stage: t, op: r.Op})
 		}
-		m.steps = append(m.steps, step{stage: t, op: t})
+		m.executed = append(m.executed, execution{stage: t, op: t})
 	}
 	if next < len(m.s.Recomputes) {
 		return fmt.Errorf("recompute of op %d in stage %d: not in order or no such stage", m.s.Recomputes[next].Op, m.s.Recomputes[next].Stage)
@@ -177,8 +177,8 @@ func (m *machine) lookAhead() {
 			need[x.Becomes] = true
 		}
 	}
-	for i := len(m.steps) - 1; i >= 0; i-- {
-		e := &m.steps[i]
+	for i := len(m.executed) - 1; i >= 0; i-- {
+		e := &m.executed[i]
 		o := &m.p.Ops[e.op]
 		e.keepOut = make([]bool, len(o.Out))
 		e.keepIn = make([]bool, len(o.In))
@@ -256,7 +256,7 @@ func (m *machine) note(bytes int64, stage, op int32) bool {
 }
 
 func (m *machine) execute(at int, capture bool) error {
-	e := &m.steps[at]
+	e := &m.executed[at]
 	o := &m.p.Ops[e.op]
 	for _, v := range o.In {
 		if err := m.arrive(v, e.stage); err != nil {
@@ -333,7 +333,7 @@ func (m *machine) execute(at int, capture bool) error {
 }
 
 // replace says whether the Becomes of persistent value v takes its place at e: nothing reads the old content any more.
-func (m *machine) replace(e *step, v int32) (bool, error) {
+func (m *machine) replace(e *execution, v int32) (bool, error) {
 	o, b := &m.p.Ops[e.op], m.p.Values[v].Becomes
 	if e.op != e.stage {
 		return false, fmt.Errorf("op %d runs again in stage %d and would replace persistent value %d twice", e.op, e.stage, v)

@@ -240,7 +240,7 @@ func (m *maker) single(name string, c testCase) error {
 	return nil
 }
 
-// runCase runs a program three times: for its results, and twice more for what it allocates and whether it gives the same bits.
+// runCase runs a program for its results, and again for what it allocates and whether it gives the same bits.
 func runCase(e *runtime.Executable, program string, c testCase) error {
 	for i, x := range c.in {
 		if err := e.SetInput(program, fmt.Sprint(i), x.Encode()); err != nil {
@@ -266,7 +266,11 @@ func runCase(e *runtime.Executable, program string, c testCase) error {
 		}
 	}
 	var err error
-	if n := testing.AllocsPerRun(1, func() { err = e.Run(ctx, program) }); n != 0 || err != nil {
+	n := 1.0 // what Go's runtime itself allocates meanwhile is counted too, but not every time
+	for try := 0; try < 3 && n != 0 && err == nil; try++ {
+		n = testing.AllocsPerRun(1, func() { err = e.Run(ctx, program) })
+	}
+	if n != 0 || err != nil {
 		return fmt.Errorf("a run allocates %v times, error %v", n, err)
 	}
 	for i := range first {
