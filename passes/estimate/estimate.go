@@ -27,9 +27,9 @@ type Row struct {
 
 // Batch is what one step takes at some size of the batch.
 type Batch struct {
-	Size           int64 `json:"batch"`
-	PeakBytes      int64 `json:"peak_bytes"`       // nothing recomputed or swapped
-	ActivationByte int64 `json:"activation_bytes"` // of the peak, without what lives between steps
+	Size            int64 `json:"batch"`
+	PeakBytes       int64 `json:"peak_bytes"`       // nothing recomputed or swapped
+	ActivationBytes int64 `json:"activation_bytes"` // of the peak, without what lives between steps
 }
 
 // Card says whether a training fits a card.
@@ -57,7 +57,7 @@ type Report struct {
 	Cards          []Card  `json:"cards"`
 }
 
-// Weights counts the parameters of a forward or step graph after the passes lora and quantize.
+// Count counts the parameters of a forward or step graph after the passes lora and quantize.
 func (r *Report) Count(g *ir.Graph) {
 	of := map[string]*Row{}
 	storage := map[string]string{} // by weight: its row
@@ -165,10 +165,10 @@ func (r *Report) AtBatch(size int64, ctx *passes.Context) {
 		persistent += int64(len(c.Data))
 	}
 	peak := passes.Live(g, nil, nil).PeakBytes
-	r.Batches = append(r.Batches, Batch{Size: size, PeakBytes: peak, ActivationByte: peak - persistent})
+	r.Batches = append(r.Batches, Batch{Size: size, PeakBytes: peak, ActivationBytes: peak - persistent})
 }
 
-// usable is the share of a card's memory that an arena can have: driver, context and display take the rest.
+// usablePercent is the share of a card's memory that an arena can have: driver, context and display take the rest.
 const usablePercent = 94
 
 // Judge fills in the cards, from the report of a plan without a budget.

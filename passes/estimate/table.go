@@ -35,7 +35,7 @@ func (r *Report) Write(w io.Writer) error {
 	line("\t\t\t")
 	line("a step without a budget\tbatch\tactivations\tpeak")
 	for _, b := range r.Batches {
-		line("\t%d\t%s\t%s", b.Size, plan.FormatBytes(b.ActivationByte), plan.FormatBytes(b.PeakBytes))
+		line("\t%d\t%s\t%s", b.Size, plan.FormatBytes(b.ActivationBytes), plan.FormatBytes(b.PeakBytes))
 	}
 	line("\t\t\t")
 	line("card\tmemory\tfits\t")
