@@ -1,5 +1,15 @@
-// Package op is the vocabulary: every operation that a graph may hold, with all facts about it except machine code. One file per
-// family; All lists them; there is no registry.
+// Package op is the vocabulary: every operation that a graph may hold, with all facts about it except machine code: what it accepts, what it
+// means, its gradient, what it costs, which bytes it may share. One file per family; All lists them; there is no registry.
+//
+// The package must not know passes, plans, devices or ONNX: what is true of an op is true whoever plans or runs it.
+//
+// Invariants (tests hold every op of All to them): an op has Eval or Decompose or both, which then agree; Grad, or a reason for none; good
+// samples and bad ones. Infer never panics, whatever attributes and operands a damaged file holds. Eval changes no operand and gives the same
+// twice. What may be written over an operand has its bytes and as many elements. Beside these stands a rule for kernels: sums are taken in the
+// order that the type's comment states.
+//
+//	type HardSwish struct{}                                             // hardswish.go: a synopsis, then the meaning
+//	func (HardSwish) Infer(in []ir.Type) ([]ir.Type, error)             // and Eval, Grad, Samples; see ir/README.md for the whole list
 package op
 
 import "aitk/ir"
