@@ -169,26 +169,5 @@ func (w *weights) promote(p *param, glob string) bool {
 }
 
 func matchAny(glob string, names []string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return match(glob, n) })
-}
-
-// match tells whether the whole of s fits the pattern. Linear in len(s) per "*": only the last one is retried.
-func match(glob, s string) bool {
-	g, i, star, mark := 0, 0, -1, 0
-	for i < len(s) {
-		switch {
-		case g < len(glob) && glob[g] == '*':
-			star, mark = g, i
-			g++
-		case g < len(glob) && (glob[g] == '?' || glob[g] == s[i]):
-			g++
-			i++
-		case star >= 0:
-			mark++
-			g, i = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(glob[g:], "*") == ""
+	return slices.ContainsFunc(names, func(n string) bool { return ir.MatchGlob(glob, n) })
 }

@@ -108,7 +108,7 @@ func MatchLoRA(specs []LoRASpec, weight string) (l LoRASpec, ok bool) {
 }
 
 func (l *LoRASpec) hits(weight string) bool {
-	return MatchGlob(l.Glob, weight) || MatchGlob(l.Glob, ModuleOf(weight))
+	return ir.MatchGlob(l.Glob, weight) || ir.MatchGlob(l.Glob, ModuleOf(weight))
 }
 
 // ModuleOf is the module whose weight a parameter is: its name without ".weight".

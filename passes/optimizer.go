@@ -58,7 +58,7 @@ func optimizer() Pass {
 func checkGlobs(flag string, globs []string, g *ir.Graph) error {
 	var idle []string
 	for _, glob := range globs {
-		if !slices.ContainsFunc(g.Params, func(p *ir.Param) bool { return MatchGlob(glob, p.Name) }) {
+		if !slices.ContainsFunc(g.Params, func(p *ir.Param) bool { return ir.MatchGlob(glob, p.Name) }) {
 			idle = append(idle, glob)
 		}
 	}

@@ -99,7 +99,7 @@ func MatchQuantize(specs []QuantizeSpec, weight string) (q QuantizeSpec, byName,
 }
 
 func (q *QuantizeSpec) hits(weight string) bool {
-	return MatchGlob(q.Glob, weight) || MatchGlob(q.Glob, ModuleOf(weight))
+	return ir.MatchGlob(q.Glob, weight) || ir.MatchGlob(q.Glob, ModuleOf(weight))
 }
 
 // schemeName is a scheme as reports show it: int8, nf4/64, nf4/64+double.

@@ -31,7 +31,7 @@ func newUpdater(ctx *Context, g *ir.Graph) *updater {
 // decay is the weight decay of one weight.
 func (u *updater) decay(p *ir.Param) float64 {
 	for _, glob := range u.noDecay {
-		if MatchGlob(glob, p.Name) {
+		if ir.MatchGlob(glob, p.Name) {
 			return 0
 		}
 	}

@@ -1,6 +1,7 @@
-package passes
+package ir
 
-// MatchGlob tells whether a name fits a pattern: * matches any run of characters, dots and slashes included, ? exactly one.
+// MatchGlob tells whether the whole of a name fits a pattern, as flags name parameters: * stands for any run of characters, dots and slashes
+// included, ? for exactly one, everything else for itself. Only the last * is tried again, so time is linear in the name for each *.
 func MatchGlob(pattern, name string) bool {
 	p, s := []rune(pattern), []rune(name)
 	i, j := 0, 0
