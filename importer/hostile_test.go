@@ -261,6 +261,9 @@ func FuzzImport(f *testing.F) {
 		if err := os.WriteFile(path, raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := Lint(path, LintOptions{}); err != nil {
+			t.Errorf("lint of a file that is there: %v", err)
+		}
 		seen, err := Inspect(path)
 		if err != nil {
 			return

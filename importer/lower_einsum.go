@@ -68,7 +68,13 @@ func (c *call) einsumTerms(equation string) (terms [][]int, result []int) {
 		terms = append(terms, c.einsumLabels(p, dots))
 	}
 	if explicit {
-		return terms, c.einsumLabels(right, widest)
+		result = c.einsumLabels(right, widest)
+		for i, l := range result {
+			if slices.Contains(result[:i], l) || !slices.ContainsFunc(terms, func(t []int) bool { return slices.Contains(t, l) }) {
+				c.invalid("the result %q of the equation has a label twice, or one that no term has", right)
+			}
+		}
+		return terms, result
 	}
 	count := map[int]int{}
 	var all []int
