@@ -9,7 +9,7 @@ import (
 
 // layers are the ops that neural networks are made of.
 func layers() []maker {
-	return []maker{matmul, matmul, matmul, conv, conv, pool, pool, softmax, softmax, layerNorm, rmsNorm, batchNorm, batchNormInference, crossEntropy}
+	return []maker{matmul, matmul, matmul, conv, conv, pool, pool, softmax, softmax, layerNorm, rmsNorm, batchNorm, batchNormInference, crossEntropy, attention, attention}
 }
 
 func matmul(g *generator) {
@@ -134,6 +134,35 @@ func rmsNorm(g *generator) {
 }
 
 // batchNorm normalises by the batch and, where there are parameters, averages its statistics into a running mean.
+// attention takes any image for its queries; keys, values and mask are made to fit.
+func attention(g *generator) {
+	q := g.pick(func(v *ir.Value) bool { return g.isFloat(v) && len(v.Type.Shape) == 4 })
+	if q == nil {
+		return
+	}
+	s := q.Type.Shape
+	groups, keys, width := s[1], g.extent(), g.extent()
+	if g.rand.IntN(3) == 0 {
+		groups = 1
+	}
+	k := g.of(ir.T(g.DType, s[0], groups, keys, s[3]))
+	v := g.of(ir.T(g.DType, s[0], groups, keys, width))
+	in := []*ir.Value{q, k, v}
+	const scale = 0.25
+	score := scale * float64(s[3]) * g.span(q).size() * g.span(k).size()
+	if g.rand.IntN(2) == 0 {
+		mask := g.of(ir.T(g.DType, 1, 1, s[2], keys))
+		score += g.span(mask).size()
+		in = append(in, mask)
+	}
+	if score > most || s[0]*s[1]*s[2]*width > g.MaxElems {
+		return
+	}
+	out := g.b.Multi(op.Attention{Scale: scale}, in...)
+	g.keep(out[0], around(g.span(v).size())) // a mean of values
+	g.keep(out[1], around(score+math.Log(float64(keys))))
+}
+
 func batchNorm(g *generator) {
 	x := g.float(2)
 	if x == nil {
