@@ -25,6 +25,7 @@ type flat struct {
 	outside  map[*onnxpb.NodeProto][]string         // names from outside that the bodies of a node read
 	known    map[string]bool                        // every name in use
 	calls    map[functionKey]*onnxpb.FunctionProto
+	copies   map[string]int // of a name, made so far
 }
 
 type functionKey struct{ domain, name, overload string }
@@ -32,8 +33,8 @@ type functionKey struct{ domain, name, overload string }
 // Bounds on what a small file may grow into.
 const (
 	maxFunctionDepth = 64
-	maxFlatNodes     = 1 << 21
-	maxFlatBytes     = 256 << 20 // of the nodes that function calls copy
+	maxFlatNodes     = 1 << 20
+	maxFlatBytes     = 128 << 20 // of the nodes that function calls copy
 )
 
 // flatten never changes the model that was read.
@@ -43,19 +44,19 @@ func flatten(m *onnxpb.ModelProto) (*flat, error) {
 		graph: &onnxpb.GraphProto{Name: g.Name, Initializer: slices.Clone(g.Initializer), SparseInitializer: g.SparseInitializer, Input: g.Input, Output: g.Output,
 			ValueInfo: g.ValueInfo, MetadataProps: g.MetadataProps, QuantizationAnnotation: g.QuantizationAnnotation},
 		bodies: map[*onnxpb.GraphProto][]int{}, owner: map[string]int{}, versions: map[*onnxpb.NodeProto]map[string]int64{},
-		outside: map[*onnxpb.NodeProto][]string{}, known: map[string]bool{}, calls: map[functionKey]*onnxpb.FunctionProto{},
+		outside: map[*onnxpb.NodeProto][]string{}, known: map[string]bool{}, calls: map[functionKey]*onnxpb.FunctionProto{}, copies: map[string]int{},
 	}
 	for _, fn := range m.Functions {
 		f.calls[functionKey{domainOf(fn.GetDomain()), fn.GetName(), fn.GetOverload()}] = fn
 	}
 	nodes := g.Node
 	if len(f.calls) > 0 {
-		x := &expander{flat: f}
-		f.names(g)
-		var err error
-		if nodes, err = x.nodes(g.Node, nil, 0); err != nil {
+		x := &expander{flat: f, sizes: map[functionKey]*grown{}}
+		if err := x.check(g.Node); err != nil {
 			return nil, err
 		}
+		f.names(g)
+		nodes = x.nodes(g.Node)
 	}
 	f.graph.Node = slices.Clone(nodes)
 	f.main = len(nodes)
@@ -68,7 +69,7 @@ func flatten(m *onnxpb.ModelProto) (*flat, error) {
 		if !hasBody(n) {
 			continue
 		}
-		n = f.copied(n)
+		n = f.private(n)
 		f.graph.Node[i] = n
 		if err := f.node(i, n, map[string]string{}, 0); err != nil {
 			return nil, err
@@ -77,8 +78,8 @@ func flatten(m *onnxpb.ModelProto) (*flat, error) {
 	return f, nil
 }
 
-// copied is a node that may be changed.
-func (f *flat) copied(n *onnxpb.NodeProto) *onnxpb.NodeProto {
+// private is a node that may be changed.
+func (f *flat) private(n *onnxpb.NodeProto) *onnxpb.NodeProto {
 	c := proto.Clone(n).(*onnxpb.NodeProto)
 	if v, ok := f.versions[n]; ok {
 		f.versions[c] = v
@@ -119,8 +120,9 @@ func bodiesOf(n *onnxpb.NodeProto) []*onnxpb.GraphProto {
 // unique is a name that nothing has yet, like the one wanted.
 func (f *flat) unique(name string) string {
 	out := name
-	for k := 1; f.known[out]; k++ {
-		out = fmt.Sprintf("%s~%d", name, k)
+	for f.known[out] {
+		f.copies[name]++ // names of a body that many calls have would else be tried from 1 each time
+		out = fmt.Sprintf("%s~%d", name, f.copies[name])
 	}
 	f.known[out] = true
 	return out
@@ -213,166 +215,4 @@ func (f *flat) body(i int, owner *onnxpb.NodeProto, g *onnxpb.GraphProto, outer 
 	}
 	f.bodies[g] = ids
 	return nil
-}
-
-// expander replaces calls of functions.
-type expander struct {
-	*flat
-	bytes int
-}
-
-// nodes returns a list of nodes with the calls in it expanded. It copies only what it changes. outer is the stack of functions being expanded.
-func (x *expander) nodes(list []*onnxpb.NodeProto, outer []functionKey, depth int) ([]*onnxpb.NodeProto, error) {
-	var out []*onnxpb.NodeProto
-	for _, n := range list {
-		key := functionKey{domainOf(n.GetDomain()), n.GetOpType(), n.GetOverload()}
-		fn := x.calls[key]
-		if fn == nil || lowererOf(key.domain, key.name) != nil {
-			if hasBody(n) {
-				n = x.copied(n)
-				for _, g := range bodiesOf(n) {
-					inner, err := x.nodes(g.Node, outer, depth+1)
-					if err != nil {
-						return nil, err
-					}
-					g.Node = inner
-				}
-			}
-			out = append(out, n)
-			continue
-		}
-		if slices.Contains(outer, key) || len(outer) >= maxFunctionDepth || depth > 2*maxFunctionDepth {
-			return nil, &ir.Error{Cause: fmt.Errorf("function %s.%s calls itself, or calls nest deeper than %d", key.domain, key.name, maxFunctionDepth)}
-		}
-		body, err := x.call(n, fn)
-		if err != nil {
-			return nil, err
-		}
-		if body, err = x.nodes(body, append(slices.Clone(outer), key), depth+1); err != nil {
-			return nil, err
-		}
-		if out = append(out, body...); len(out) > maxFlatNodes {
-			return nil, &ir.Error{Kind: ir.Unsupported, Cause: fmt.Errorf("functions expand to more than %d nodes", maxFlatNodes)}
-		}
-	}
-	return out, nil
-}
-
-// call is the body of a function for one call: names are the caller's or new, attributes are what the caller gives.
-func (x *expander) call(n *onnxpb.NodeProto, fn *onnxpb.FunctionProto) ([]*onnxpb.NodeProto, error) {
-	rename := map[string]string{}
-	for k, name := range fn.Input {
-		rename[name] = ""
-		if k < len(n.Input) {
-			rename[name] = n.Input[k]
-		}
-	}
-	for k, name := range fn.Output {
-		if k < len(n.Output) && n.Output[k] != "" && !slices.Contains(fn.Input, name) {
-			rename[name] = n.Output[k]
-		}
-	}
-	given := map[string]*onnxpb.AttributeProto{}
-	for _, a := range fn.AttributeProto {
-		given[a.GetName()] = a
-	}
-	for _, a := range n.Attribute {
-		given[a.GetName()] = a
-	}
-	imports := map[string]int64{}
-	for _, o := range fn.OpsetImport {
-		d := domainOf(o.GetDomain())
-		imports[d] = max(imports[d], o.GetVersion())
-	}
-	var out []*onnxpb.NodeProto
-	for _, inner := range fn.Node {
-		c := proto.Clone(inner).(*onnxpb.NodeProto)
-		if x.bytes += proto.Size(c); x.bytes > maxFlatBytes {
-			return nil, &ir.Error{Kind: ir.Unsupported, Cause: fmt.Errorf("functions expand to more than %d bytes of nodes", maxFlatBytes)}
-		}
-		x.inside(c, n, imports, rename, given)
-		out = append(out, c)
-	}
-	// An output that the body passes through from an input needs a node to define it.
-	for k, name := range fn.Output {
-		if k < len(n.Output) && n.Output[k] != "" && slices.Contains(fn.Input, name) {
-			id := &onnxpb.NodeProto{OpType: proto.String("Identity"), Input: []string{n.Input[slices.Index(fn.Input, name)]}, Output: []string{n.Output[k]}}
-			x.versions[id] = imports
-			out = append(out, id)
-		}
-	}
-	return out, nil
-}
-
-// inside adapts a node of a body, and the nodes of its own bodies, to a call.
-func (x *expander) inside(c, caller *onnxpb.NodeProto, versions map[string]int64, rename map[string]string, given map[string]*onnxpb.AttributeProto) {
-	x.versions[c] = versions
-	if c.GetName() != "" && caller.GetName() != "" {
-		c.Name = proto.String(caller.GetName() + "/" + c.GetName())
-	} else if c.GetName() == "" {
-		c.Name = caller.Name
-	}
-	if len(c.MetadataProps) == 0 {
-		c.MetadataProps = caller.MetadataProps
-	}
-	for k, name := range c.Input {
-		if now, ok := rename[name]; ok {
-			c.Input[k] = now
-		}
-	}
-	attrs := c.Attribute[:0]
-	for _, a := range c.Attribute {
-		if ref := a.GetRefAttrName(); ref != "" {
-			value := given[ref]
-			if value == nil {
-				continue // not given and without a default: the op's own default holds
-			}
-			name := a.GetName()
-			a = proto.Clone(value).(*onnxpb.AttributeProto)
-			a.Name, a.RefAttrName = proto.String(name), nil
-		}
-		for _, g := range append(a.Graphs, a.G) {
-			if g != nil {
-				x.insideGraph(g, caller, versions, rename, given)
-			}
-		}
-		attrs = append(attrs, a)
-	}
-	c.Attribute = attrs
-	for k, name := range c.Output {
-		if name == "" {
-			continue
-		}
-		if _, ok := rename[name]; !ok {
-			rename[name] = x.unique(name)
-		}
-		c.Output[k] = rename[name]
-	}
-}
-
-// insideGraph does it for a graph in a function: its own names hide those of the function.
-func (x *expander) insideGraph(g *onnxpb.GraphProto, caller *onnxpb.NodeProto, versions map[string]int64, outer map[string]string, given map[string]*onnxpb.AttributeProto) {
-	rename := make(map[string]string, len(outer))
-	for k, v := range outer {
-		rename[k] = v
-	}
-	for _, in := range g.Input {
-		rename[in.GetName()] = in.GetName()
-	}
-	for _, t := range g.Initializer {
-		rename[t.GetName()] = t.GetName()
-	}
-	for _, n := range g.Node {
-		for _, o := range n.Output {
-			rename[o] = o
-		}
-	}
-	for _, n := range g.Node {
-		x.inside(n, caller, versions, rename, given)
-	}
-	for _, out := range g.Output {
-		if now, ok := rename[out.GetName()]; ok && now != "" {
-			out.Name = proto.String(now)
-		}
-	}
 }

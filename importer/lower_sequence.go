@@ -1,6 +1,10 @@
 package importer
 
-import "aitk/ir"
+import (
+	"slices"
+
+	"aitk/ir"
+)
 
 // Sequences of tensors exist while lowering only: what makes one is followed until a constant index takes a tensor out.
 
@@ -87,4 +91,91 @@ func lowerConcatFromSequence(c *call) []*operand {
 		parts = append(parts, c.reshape(x, s...))
 	}
 	return one(c.concat(parts, axis))
+}
+
+func lowerSequenceEmpty(c *call) []*operand {
+	c.args(0, 0)
+	c.ignore("dtype")
+	return one(&operand{isSeq: true})
+}
+
+// place is the position that operand k names in a sequence of n, of which the one behind the last is legal; n where the operand is left out.
+func (c *call) place(k int, n int) int {
+	if !c.has(k) {
+		return n
+	}
+	i := c.constInt(k, "position")
+	if i < 0 {
+		i += int64(n)
+	}
+	if i < 0 || i > int64(n) {
+		c.invalid("position %d in a sequence of %d", i, n)
+	}
+	return int(i)
+}
+
+func lowerSequenceInsert(c *call) []*operand {
+	seq := c.sequence(0)
+	return one(&operand{isSeq: true, seq: slices.Insert(slices.Clone(seq), c.place(2, len(seq)), c.arg(1))})
+}
+
+func lowerSequenceErase(c *call) []*operand {
+	seq := c.sequence(0)
+	if len(seq) == 0 {
+		c.invalid("nothing to erase")
+	}
+	i := len(seq) - 1
+	if c.has(1) {
+		i = c.place(1, len(seq))
+	}
+	if i == len(seq) {
+		c.invalid("position %d in a sequence of %d", i, len(seq))
+	}
+	return one(&operand{isSeq: true, seq: slices.Delete(slices.Clone(seq), i, i+1)})
+}
+
+// lowerSequenceMap applies its body to each tensor of a sequence, with the others of the same place in further sequences, or whole tensors.
+func lowerSequenceMap(c *call) []*operand {
+	g := c.graph("body")
+	first := c.sequence(0)
+	outs := make([]*operand, len(g.Output))
+	for k := range outs {
+		outs[k] = &operand{isSeq: true}
+	}
+	c.unrollLimit(int64(len(first)), "tensors of a sequence")
+	for i := range first {
+		var in []*operand
+		for _, x := range c.in {
+			if x != nil && x.isSeq {
+				if len(x.seq) != len(first) {
+					c.invalid("sequences of %d and %d tensors", len(first), len(x.seq))
+				}
+				x = x.seq[i]
+			}
+			in = append(in, x)
+		}
+		made := c.body(g, in)
+		if made == nil {
+			return c.failed()
+		}
+		for k, y := range made {
+			outs[k].seq = append(outs[k].seq, y)
+		}
+	}
+	return outs
+}
+
+// Optionals exist while lowering only, like sequences: one that holds something is that something.
+
+func lowerOptional(c *call) []*operand {
+	c.ignore("type")
+	if len(c.in) != 1 || c.in[0] == nil {
+		c.unsupported("an empty optional")
+	}
+	x := *c.in[0]
+	return one(&x)
+}
+
+func lowerOptionalHasElement(c *call) []*operand {
+	return one(filled(ir.T(ir.Bool), float64(boolInt(c.has(0)))))
 }

@@ -238,6 +238,18 @@ func shapeLowerer(opType string) lowerFunc {
 		return lowerSplitToSequence
 	case "SequenceConstruct":
 		return lowerSequenceConstruct
+	case "SequenceEmpty":
+		return lowerSequenceEmpty
+	case "SequenceInsert":
+		return lowerSequenceInsert
+	case "SequenceErase":
+		return lowerSequenceErase
+	case "SequenceMap":
+		return lowerSequenceMap
+	case "Optional", "OptionalGetElement":
+		return lowerOptional
+	case "OptionalHasElement":
+		return lowerOptionalHasElement
 	case "SequenceAt":
 		return lowerSequenceAt
 	case "SequenceLength":

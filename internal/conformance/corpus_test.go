@@ -23,6 +23,7 @@ type testCase struct {
 	tier          int
 	fixed         bool // outputs are determined by inputs
 	class         []string
+	ends          string // types of inputs and outputs
 	smooth        string // yes, zero, no
 	grad          string // method, "as <case>", none
 	note          string
@@ -46,7 +47,7 @@ func index(t testing.TB) []*testCase {
 	var out []*testCase
 	for _, r := range rows {
 		c := &testCase{archive: r["archive"], name: r["case"], ops: strings.Split(r["ops"], ","), fixed: r["deterministic"] == "yes",
-			class: strings.Split(r["class"], ","), smooth: r["differentiable"], grad: r["grad"], note: r["note"]}
+			class: strings.Split(r["class"], ","), ends: r["inputs"] + ";" + r["outputs"], smooth: r["differentiable"], grad: r["grad"], note: r["note"]}
 		c.tier, _ = strconv.Atoi(r["tier"])
 		for _, o := range strings.Split(r["opset"], ",") {
 			if v, ok := strings.CutPrefix(o, "ai.onnx:"); ok {
