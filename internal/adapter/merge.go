@@ -18,7 +18,7 @@ type Delta struct {
 func NewDelta(weight ir.Type, a, b Content, scale float64, inOut bool) (*Delta, error) {
 	d := &Delta{Scale: scale, InOut: inOut}
 	if len(a.Shape) < 2 || len(b.Shape) != len(a.Shape) || b.Shape[1] != a.Shape[0] || b.Shape[2:].Elems() != 1 {
-		return nil, fmt.Errorf("A %v and B %v do not multiply", a.Shape, b.Shape)
+		return nil, fmt.Errorf("factors A %v and B %v do not multiply", a.Shape, b.Shape)
 	}
 	d.Rank, d.In, d.Out = a.Shape[0], a.Shape[1:].Elems(), b.Shape[0]
 	want := ir.Shape{d.Out, d.In}
@@ -26,7 +26,7 @@ func NewDelta(weight ir.Type, a, b Content, scale float64, inOut bool) (*Delta, 
 		want = ir.Shape{d.In, d.Out}
 	}
 	if len(weight.Shape) < 2 || weight.Shape[0] != want[0] || weight.Shape[1:].Elems() != want[1] {
-		return nil, fmt.Errorf("A %v and B %v do not fit weight %v", a.Shape, b.Shape, weight)
+		return nil, fmt.Errorf("factors A %v and B %v do not fit weight %v", a.Shape, b.Shape, weight)
 	}
 	for _, x := range []struct {
 		c   Content

@@ -69,9 +69,8 @@ func (r *runner) golden(name string) (*golden, error) {
 // gradCase is a line of grads.tsv.
 type gradCase struct {
 	*testCase
-	from    string // case whose goldens hold
-	inputs  []string
-	inputOf map[string]string // input of the case -> input of the golden
+	from   string // case whose goldens hold
+	inputs []string
 }
 
 // noSlope lists ops whose slope is 0 wherever they have one: on the way to a weight they are reported, and no gradient is made up.
