@@ -214,8 +214,8 @@ func TestGradientsOfRandomGraphs(t *testing.T) {
 	}
 }
 
-// blindSpot tells whether running statistics depend on a trainable parameter: BatchNormInference passes no gradient to them by definition,
-// which differences do not know.
+// blindSpot tells whether something that depends on a trainable parameter is read where no gradient comes from by definition, which differences
+// do not know: running statistics by BatchNormInference, and the second output of Attention by anybody.
 func blindSpot(g *ir.Graph) bool {
 	varied := make([]bool, g.NumValues())
 	for _, p := range g.Params {
@@ -228,6 +228,11 @@ func blindSpot(g *ir.Graph) bool {
 			}
 			if _, ok := n.Op.(op.BatchNormInference); ok && i >= 3 {
 				return true
+			}
+			if v.Def != nil && v.Index == 1 {
+				if _, ok := v.Def.Op.(op.Attention); ok {
+					return true
+				}
 			}
 			for _, y := range n.Out {
 				varied[y.ID] = true

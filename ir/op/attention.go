@@ -13,8 +13,8 @@ import (
 //	[batch, heads, queries, keys]) -> y [batch, heads, queries, width], lse f32 (f64 for f64) [batch, heads, queries]
 //
 // heads is a multiple of groups; head h reads group h/(heads/groups). lse is the logarithm of the sum of the exponentials of a row of scores, from
-// which the gradient makes the softmax again. Scores, exponentials and sums are computed in float32 or wider whatever the dtype, keys in index
-// order. A row whose scores are all -inf gives NaN as Softmax does, or with Guard zeros.
+// which the gradient makes the softmax again; it passes no gradient on itself. Scores, exponentials and sums are computed in float32 or wider
+// whatever the dtype, keys in index order. A row whose scores are all -inf gives NaN as Softmax does, or with Guard zeros.
 type Attention struct {
 	Scale float64
 	Guard bool
