@@ -1,7 +1,6 @@
 package passes
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -87,29 +86,22 @@ func TestLowerStagesInPieces(t *testing.T) {
 
 // A golden of testdata/lower is a step as the memory pass leaves it, and the instructions and buffers of the plan, as EXPLAIN shows them.
 func TestLower(t *testing.T) {
-	files, err := filepath.Glob("testdata/lower/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no goldens: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			sections := readGolden(t, file)
-			prof := must(cost.GPU(strings.TrimSpace(sections["profile"])))
-			place, err := place([]*ir.Graph{parseGolden(t, sections["step.ir"])}, prof)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := lower(place, prof)
-			if err := check.Check(p); err != nil {
-				t.Error(err)
-			}
-			var b strings.Builder
-			if err := plan.WriteExplain(&b, p); err != nil {
-				t.Fatal(err)
-			}
-			compareGolden(t, file, "explain", b.String(), sections["explain"])
-		})
-	}
+	eachGolden(t, "lower", func(t *testing.T, file string, sections map[string]string) {
+		prof := must(cost.GPU(strings.TrimSpace(sections["profile"])))
+		place, err := place([]*ir.Graph{parseGolden(t, sections["step.ir"])}, prof)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := lower(place, prof)
+		if err := check.Check(p); err != nil {
+			t.Error(err)
+		}
+		var b strings.Builder
+		if err := plan.WriteExplain(&b, p); err != nil {
+			t.Fatal(err)
+		}
+		compareGolden(t, file, "explain", b.String(), sections["explain"])
+	})
 }
 
 func must[T any](x T, err error) T {

@@ -1,8 +1,6 @@
 package passes
 
 import (
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"aitk/ir"
@@ -11,25 +9,18 @@ import (
 // A golden of testdata/copies is a scheduled program, and the same made fit to be taken apart: no constants, new contents of their own, no old
 // content read behind the update.
 func TestCopies(t *testing.T) {
-	files, err := filepath.Glob("testdata/copies/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no goldens: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			sections := readGolden(t, file)
-			g := parseGolden(t, sections["in.ir"])
-			c := compiler{sources: []*ir.Graph{g}}
-			h := c.copies()[0]
-			h.Renumber()
-			if err := ir.Verify(h); err != nil {
-				t.Error(err)
-			}
-			if g.String() != parseGolden(t, sections["in.ir"]).String() {
-				t.Error("the source was changed")
-			}
-			compareGolden(t, file, "out.ir", h.String(), sections["out.ir"])
-			sameNumbers(t, g, h)
-		})
-	}
+	eachGolden(t, "copies", func(t *testing.T, file string, sections map[string]string) {
+		g := parseGolden(t, sections["in.ir"])
+		c := compiler{sources: []*ir.Graph{g}}
+		h := c.copies()[0]
+		h.Renumber()
+		if err := ir.Verify(h); err != nil {
+			t.Error(err)
+		}
+		if g.String() != parseGolden(t, sections["in.ir"]).String() {
+			t.Error("the source was changed")
+		}
+		compareGolden(t, file, "out.ir", h.String(), sections["out.ir"])
+		sameNumbers(t, g, h)
+	})
 }

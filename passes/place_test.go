@@ -2,7 +2,6 @@ package passes
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,30 +12,23 @@ import (
 // A golden of testdata/place is one program or several, as the memory pass leaves them, and where everything lies: first the arenas, then the
 // homes of parameters, then by program each storage with its seat, its bytes and the moments of the program during which it holds them.
 func TestPlace(t *testing.T) {
-	files, err := filepath.Glob("testdata/place/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no goldens: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			sections := readGolden(t, file)
-			prof := cost.CPUGeneric()
-			if name := strings.TrimSpace(sections["profile"]); name != "" {
-				prof = must(cost.GPU(name))
+	eachGolden(t, "place", func(t *testing.T, file string, sections map[string]string) {
+		prof := cost.CPUGeneric()
+		if name := strings.TrimSpace(sections["profile"]); name != "" {
+			prof = must(cost.GPU(name))
+		}
+		var programs []*ir.Graph
+		for _, name := range []string{"step.ir", "update.ir"} {
+			if text := sections[name]; text != "" {
+				programs = append(programs, parseGolden(t, text))
 			}
-			var programs []*ir.Graph
-			for _, name := range []string{"step.ir", "update.ir"} {
-				if text := sections[name]; text != "" {
-					programs = append(programs, parseGolden(t, text))
-				}
-			}
-			p, err := place(programs, prof)
-			if err != nil {
-				t.Fatal(err)
-			}
-			compareGolden(t, file, "seats", describePlacement(p), sections["seats"])
-		})
-	}
+		}
+		p, err := place(programs, prof)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareGolden(t, file, "seats", describePlacement(p), sections["seats"])
+	})
 }
 
 func describePlacement(p *placement) string {
