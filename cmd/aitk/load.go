@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/term"
 
+	"aitk/internal/durable"
 	"aitk/ir"
 	"aitk/ir/plan"
 	"aitk/runtime"
@@ -96,9 +96,9 @@ func (c *call) progress() *metrics.Progress {
 // metricsFile is where metrics go. A new file is written as the run goes, so that it can be watched and a killed run leaves its lines. Where a
 // file of that name exists, the lines go beside it and take its place once the run is through.
 type metricsFile struct {
-	w    io.Writer
-	f    *os.File
-	path string // to rename to; empty: written in place
+	w      io.Writer
+	f      *os.File      // written in place
+	beside *durable.File // for a file that is there already
 }
 
 func (c *call) openMetrics() (*metricsFile, error) {
@@ -110,20 +110,22 @@ func (c *call) openMetrics() (*metricsFile, error) {
 		m.w = c.lines
 		return m, nil
 	}
-	f, err := os.OpenFile(c.metrics, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, os.ErrExist) {
-		st, serr := os.Stat(c.metrics)
-		if serr == nil && !st.Mode().IsRegular() { // a pipe or a device has no content to spare
-			f, err = os.OpenFile(c.metrics, os.O_WRONLY, 0)
-		} else if f, err = os.CreateTemp(filepath.Dir(c.metrics), "."+filepath.Base(c.metrics)+".*"); err == nil {
-			m.path = c.metrics
-			err = f.Chmod(fileMode(c.metrics))
+	var err error
+	if m.f, err = os.OpenFile(c.metrics, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err == nil {
+		m.w = m.f
+	} else if errors.Is(err, os.ErrExist) {
+		m.f = nil
+		if st, serr := os.Stat(c.metrics); serr == nil && !st.Mode().IsRegular() { // a pipe or a device has no content to spare
+			m.f, err = os.OpenFile(c.metrics, os.O_WRONLY, 0)
+			m.w = m.f
+		} else {
+			m.beside, err = durable.Create(c.metrics)
+			m.w = m.beside
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--metrics: %w", err)
 	}
-	m.w, m.f = f, f
 	return m, nil
 }
 
@@ -132,16 +134,14 @@ func (m *metricsFile) writer() io.Writer { return m.w }
 
 // finish closes the file and, if the run was good, puts it in its place.
 func (m *metricsFile) finish(good bool) error {
-	if m.f == nil {
-		return nil
-	}
-	err := m.f.Close()
+	var err error
 	switch {
-	case m.path == "":
-	case good && err == nil:
-		err = os.Rename(m.f.Name(), m.path)
-	default:
-		err = errors.Join(err, os.Remove(m.f.Name()))
+	case m.f != nil:
+		return m.f.Close()
+	case m.beside == nil:
+		return nil
+	case good:
+		err = m.beside.Commit()
 	}
-	return err
+	return errors.Join(err, m.beside.Close())
 }

@@ -49,14 +49,6 @@ func (c *call) notAnInput(path string) error {
 	return nil
 }
 
-// fileMode keeps the permissions of the file that is replaced.
-func fileMode(path string) os.FileMode {
-	if st, err := os.Stat(path); err == nil {
-		return st.Mode().Perm()
-	}
-	return 0o644
-}
-
 func flushed(w io.Writer, fill func(io.Writer) error) error {
 	b := bufio.NewWriter(w)
 	if err := fill(b); err != nil {
