@@ -9,12 +9,14 @@ import (
 
 // OpSupport is a row of the matrix of ONNX operators: what the importer makes of one, and what becomes of its gradient.
 type OpSupport struct {
-	Domain, Op string  // the domain is empty for ai.onnx
-	Versions   []int64 // opsets in which its meaning or types changed, from 7 on; empty for com.microsoft, which has but one
-	Until      int64   // opset that removed it; 0: none
-	Import     string  // "yes", "yes: " and a limit, "no: " and the reason
-	Grad       string  // "yes", "yes: " and how, "none: " and the reason; empty where it is not imported
-	Ref, CPU   string  // "yes" where it is imported: every core op has a meaning and a kernel, which tests of its own hold it to
+	Domain   string  `json:"domain"` // empty for ai.onnx
+	Op       string  `json:"op"`
+	Versions []int64 `json:"opsets"`          // opsets in which its meaning or types changed, from 7 on; empty for com.microsoft, which has but one
+	Until    int64   `json:"until,omitempty"` // opset that removed it; 0: none
+	Import   string  `json:"import"`          // "yes", "yes: " and a limit, "no: " and the reason
+	Grad     string  `json:"grad,omitempty"`  // "yes", "yes: " and how, "none: " and the reason; empty where it is not imported
+	Ref      string  `json:"ref,omitempty"`
+	CPU      string  `json:"cpu,omitempty"` // "yes" where it is imported: every core op has a meaning and a kernel, which tests of its own hold it to
 }
 
 // Imported tells whether there is a lowering.

@@ -97,6 +97,7 @@ func viewOptions() []option {
 		}
 	}
 	return []option{
+		{"onnx", "", "the operators of ONNX instead: opsets, import, gradient (docs/ops.md is this)", "ops", false, false, on(func(s *settings) *bool { return &s.onnx })},
 		{"json", "=FILE", "all figures for programs", "plan estimate inspect lint ops passes doctor version", false, false, show("json")},
 		{"dot", "=FILE", "the schedule as a graph for Graphviz", "plan", false, false, show("dot")},
 		{"csv", "=FILE", "the buffers, one row for each stretch of life", "plan", false, false, show("csv")},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"aitk/importer"
 	"aitk/ir"
 	"aitk/ir/op"
 	"aitk/ir/plan"
@@ -17,7 +18,8 @@ import (
 func opsCommand() command {
 	return command{name: "ops", short: "the core ops: shape rule, meaning, gradient, kernels", run: listOps,
 		long: `shape: the op says the types of its results. eval: what gives its meaning, a plain evaluation (own) or simpler ops (parts). grad: a rule of its
-own, or the reason why there is none. cpu: asked of the device with the op's own samples; view ops have no instruction, swaps become copies.`}
+own, or the reason why there is none. cpu: asked of the device with the op's own samples; view ops have no instruction, swaps become copies. With --onnx it is
+the operators of ONNX instead, with the opsets in which each changed.`}
 }
 
 // opRow is a row of the matrix.
@@ -35,6 +37,9 @@ type opRow struct {
 }
 
 func listOps(c *call) error {
+	if c.onnx {
+		return listONNX(c)
+	}
 	probe, err := newKernelProbe()
 	if err != nil {
 		return err
@@ -64,6 +69,14 @@ func listOps(c *call) error {
 		fmt.Fprintf(t, "%s\tyes\t%s\t%s\t%s\t%s\n", r.Op, r.Eval, grad, r.CPU, what)
 	}
 	return t.Flush()
+}
+
+// listONNX prints what the importer makes of the operators of ONNX.
+func listONNX(c *call) error {
+	if c.wants("json") {
+		return c.show(map[string]func(io.Writer) error{"json": func(w io.Writer) error { return writeJSON(w, importer.Matrix()) }})
+	}
+	return importer.WriteMatrix(c.stdout)
 }
 
 func describeOp(o ir.Op, probe *kernelProbe) opRow {

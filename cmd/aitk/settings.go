@@ -29,6 +29,7 @@ type settings struct {
 	gpu, profile       string
 	effort             int64
 	embedWeights       bool
+	onnx               bool // the operators of ONNX
 	training           bool // of an exported model: keep its form for training
 	views              []view
 	adapter            string
