@@ -109,7 +109,7 @@ type compiler struct {
 // memory chooses a candidate and makes its programs the context's.
 func (c *compiler) memory(ctx *Context) error {
 	var err error
-	if c.unlimited, err = c.free(); err != nil {
+	if c.unlimited, err = c.keepAll(); err != nil {
 		return err
 	}
 	if c.smallest, err = c.least(); err != nil {
@@ -164,8 +164,8 @@ func (c *compiler) copies() []*ir.Graph {
 	return out
 }
 
-// free is the plan without a budget: nothing is recomputed or swapped.
-func (c *compiler) free() (*candidate, error) {
+// keepAll is the plan without a budget: nothing is recomputed or swapped.
+func (c *compiler) keepAll() (*candidate, error) {
 	programs := c.copies()
 	p, err := place(programs, c.Profile)
 	return &candidate{programs: programs, place: p}, err

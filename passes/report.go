@@ -30,15 +30,15 @@ func (c *compiler) finish() *plan.Plan {
 	r := &p.Report
 	r.Fits, r.BudgetBytes = true, budget
 	r.UnlimitedArenaBytes, r.MinimumBudgetBytes = unlimited.device(), c.smallest.device()
-	free := p
+	whole := p
 	if chosen != unlimited {
-		free = lower(unlimited.place, c.Profile)
-		plan.Measure(free)
+		whole = lower(unlimited.place, c.Profile)
+		plan.Measure(whole)
 	}
-	r.UnlimitedStepPicos, r.NaiveBytes = free.Report.StepPicos, free.Report.NaiveBytes // recomputes and copies are not the model's tensors
+	r.UnlimitedStepPicos, r.NaiveBytes = whole.Report.StepPicos, whole.Report.NaiveBytes // recomputes and copies are not the model's tensors
 	c.bounds(r)
 	countWork(r, p)
-	decide(p)
+	recordDecisions(p)
 	return p
 }
 
@@ -84,8 +84,8 @@ func refTypes(refs []plan.Ref) []ir.Type {
 	return out
 }
 
-// decide records, for every value of the forward half that the backward half reads, whether it was kept, recomputed or swapped.
-func decide(p *plan.Plan) {
+// recordDecisions tells, for every value of the forward half that the backward half reads, whether it was kept, recomputed or swapped.
+func recordDecisions(p *plan.Plan) {
 	step, at := p.Program("step")
 	if step == nil {
 		return
