@@ -16,8 +16,9 @@ import (
 
 // file is an open ONNX file: its decoded skeleton, and access to the bytes of its tensors, in the file itself or beside it.
 type file struct {
-	path  string // as the user named it
-	f     *os.File
+	path  string   // as the user named it
+	f     *os.File // nil where the model is in memory
+	raw   []byte   // the model in memory
 	model *onnxpb.ModelProto
 	root  *os.Root // the model's folder; opened when the first external tensor asks for it
 }
@@ -48,7 +49,9 @@ func open(path string) (*file, error) {
 
 // Close closes the file and its folder. What ir.Location names is opened anew by whoever reads it.
 func (f *file) Close() {
-	f.f.Close()
+	if f.f != nil {
+		f.f.Close()
+	}
 	if f.root != nil {
 		f.root.Close()
 	}
@@ -79,6 +82,8 @@ func (f *file) external(entries []*onnxpb.StringStringEntryProto, want int64) (i
 	switch {
 	case location == "":
 		return ir.Init{}, errors.New("external data without a location")
+	case f.f == nil:
+		return ir.Init{}, fmt.Errorf("external data in %q: a model in memory has no folder", location)
 	case !filepath.IsLocal(filepath.FromSlash(location)) || slices.Contains(strings.Split(location, "/"), ".."):
 		// os.Root says so too, but only of a path whose parts exist.
 		return ir.Init{}, fmt.Errorf("external data in %q: the path leads out of the model's folder", location)

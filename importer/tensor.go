@@ -100,6 +100,10 @@ func (f *file) tensor(p *onnxpb.TensorProto) (*tensor, error) {
 		if want := storedBytes(t.elem, t.typ); p.GetRawBytes() != want {
 			return nil, fmt.Errorf("%v needs %d bytes of data, the file has %d", t.typ, want, p.GetRawBytes())
 		}
+		if f.f == nil { // in memory
+			t.init = ir.Init{Kind: ir.InitLiteral, Literal: f.raw[p.GetRawOffset():][:p.GetRawBytes()]}
+			return t, nil
+		}
 		t.init = ir.Init{Kind: ir.InitFile, File: ir.Location{Path: f.path, Offset: p.GetRawOffset(), Bytes: p.GetRawBytes()}}
 		return t, nil
 	}

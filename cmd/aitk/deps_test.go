@@ -69,8 +69,10 @@ const testLattice = `
 
 // foreign is who may import which module, by the beginning of its packages' paths; all may import the standard library.
 var foreign = map[string][]string{
-	"google.golang.org/protobuf/":     {"importer/onnxpb", "importer", "internal/conformance", "ir/plan/planpb", "ir/plan"},
-	"gorgonia.org/":                   {"runtime/gorgonia"},
+	"google.golang.org/protobuf/":     {"importer/onnxpb", "importer", "importer/onnxgo", "internal/conformance", "ir/plan/planpb", "ir/plan"},
+	"gorgonia.org/":                   {"runtime/gorgonia", "importer/onnxgo"},
+	"gonum.org/":                      {"importer/onnxgo"},
+	"github.com/owulveryck/onnx-go":   {"importer/onnxgo"},
 	"gorgonia.org/cu":                 {"runtime/cuda", "runtime/cuda/drv"},
 	"golang.org/x/sys/":               {"runtime", "runtime/cpu", "internal/e2e"},
 	"golang.org/x/term":               {"cmd/aitk"},
