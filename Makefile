@@ -3,11 +3,14 @@
 # make check-long everything that takes longer: the race detector everywhere, tests with the tag long, five minutes of each fuzzer
 # make conformance  every test case of the ONNX project, by tier and opset, where they lie beside the repository
 # make generate   the protobuf code again (needs protoc)
+# make build-cuda the command with the CUDA device; needs a C compiler, nothing of CUDA
+# make test-cuda  the CUDA device on the fake driver (gcc); test-gpu: the same on this machine's GPU
+# make cuda-verify kernels and header held against NVIDIA's own parts, which it fetches; cuda-kernels: the PTX again (clang-19)
 # make bench      all benchmarks, for benchstat
 
 GO ?= go
 
-.PHONY: build test check check-long conformance generate bench fmt clean
+.PHONY: build-cuda test-cuda test-gpu cuda-verify cuda-kernels build test check check-long conformance generate bench fmt clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -o aitk ./cmd/aitk
@@ -38,3 +41,24 @@ fmt:
 
 clean:
 	rm -rf aitk .bin
+
+# The cgo flags of one package do not reach another, so gorgonia.org/cu is told by the environment where our header is. The build cache does not see
+# changes of it: its hash is part of the flags.
+CUDA_HEADER := $(CURDIR)/runtime/cuda/include
+CUDA_ENV = CGO_ENABLED=1 CGO_CFLAGS="-I$(CUDA_HEADER) -DAITK_CUDA_H=$$(sha256sum <$(CUDA_HEADER)/cuda.h | cut -c1-16)"
+CUDA_TESTS := ./runtime/cuda/... ./internal/e2e/oncuda
+
+build-cuda:
+	$(CUDA_ENV) $(GO) build -tags cuda -o aitk ./cmd/aitk
+
+test-cuda:
+	$(CUDA_ENV) $(GO) test -tags cuda -timeout 30m $(CUDA_TESTS)
+
+test-gpu:
+	AITK_GPU=1 $(CUDA_ENV) $(GO) test -tags cuda -count 1 -v -timeout 30m $(CUDA_TESTS)
+
+cuda-verify:
+	runtime/cuda/verify.sh
+
+cuda-kernels:
+	runtime/cuda/kernels/generate.sh
