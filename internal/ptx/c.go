@@ -47,7 +47,7 @@ func CFlags() []string {
 // TranslateC turns a module into C: one function per kernel and the symbol ptx_module_info that tells of them. The C includes ptxrt.h. All
 // faults are listed in the error, each an *Error.
 func TranslateC(m *Module) (string, error) {
-	t := &moduleC{m: m}
+	t := &moduleC{m: m, lanes: map[string]string{}}
 	if m.ArchOnly {
 		t.errs = append(t.errs, &Error{1, fmt.Sprintf("target %s runs on that architecture only", m.Target)})
 	}
@@ -73,6 +73,19 @@ type moduleC struct {
 	m    *Module
 	vars int
 	errs []error
+	// functions over lanes, by their text
+	lanes map[string]string
+}
+
+// laneFunction is the name of the function with this text after its name; it is written when it is first asked for.
+func (t *moduleC) laneFunction(text string) string {
+	name, ok := t.lanes[text]
+	if !ok {
+		name = fmt.Sprintf("lane%d", len(t.lanes))
+		t.lanes[text] = name
+		t.linef("static __attribute__((noinline)) void %s%s", name, text)
+	}
+	return name
 }
 
 func (t *moduleC) linef(format string, args ...any) {
@@ -133,7 +146,7 @@ func initBytes(v *Var) []byte {
 
 // entry writes a kernel's function and returns its row in the table.
 func (t *moduleC) entry(e *Entry, n int) string {
-	k := newKernelC(t.m, e)
+	k := newKernelC(t, e)
 	body := ""
 	if len(k.f.errs) == 0 { // names that do not exist would only breed more faults
 		body = k.function(fmt.Sprintf("kernel%d", n))

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// pure gives the C statements of an instruction that touches nothing but its lane's registers. ok is false for the others. slow says that
-// it would keep its neighbours from becoming vector instructions and deserves a loop of its own.
-func (t *kernelC) pure(i *Inst) (text string, slow, ok bool) {
+// pure gives the C statements of an instruction that touches nothing but its lane's registers. ok is false for the others.
+func (t *kernelC) pure(i *Inst) (text string, ok bool) {
 	ty := i.Types()
 	typ := ""
 	if len(ty) > 0 {
@@ -15,12 +14,12 @@ func (t *kernelC) pure(i *Inst) (text string, slow, ok bool) {
 	}
 	if hasResult(i) && len(i.Args) == 0 {
 		t.f.fail(i.Line, "%s without operands", i.Opcode)
-		return "", false, true
+		return "", true
 	}
 	for _, x := range ty {
 		if x == "b128" || i.Opcode != "cvt" && (isPairOfBytes(x) || x == "e4m3" || x == "e5m2" || x == "tf32" && i.Opcode != "mma") {
 			t.f.fail(i.Line, "%s is not accepted", i.Name())
-			return "", false, true
+			return "", true
 		}
 	}
 	need := func(n int) bool {
@@ -34,29 +33,29 @@ func (t *kernelC) pure(i *Inst) (text string, slow, ok bool) {
 		}
 		return true
 	}
-	one := func(bits string) (string, bool, bool) { return t.assign(i, i.Args[0], bits), slow, true }
-	none := func() (string, bool, bool) { return "", false, true }
-	unknown := func() (string, bool, bool) {
+	one := func(bits string) (string, bool) { return t.assign(i, i.Args[0], bits), true }
+	none := func() (string, bool) { return "", true }
+	unknown := func() (string, bool) {
 		t.f.fail(i.Line, "%s is not accepted", i.Name())
-		return "", false, true
+		return "", true
 	}
 	arg := func(n int, typ string) string { return t.typed(i.Args[n], typ, i.Line) }
 	switch i.Opcode {
 	case "ld":
 		if !i.Has("param") {
-			return "", false, false
+			return "", false
 		}
-		return t.loadParam(i, typ), false, true
+		return t.loadParam(i, typ), true
 	case "mov":
 		if !need(2) {
 			return none()
 		}
-		return t.move(i, typ), false, true
+		return t.move(i, typ), true
 	case "cvt":
 		if !need(2) {
 			return none()
 		}
-		return t.convert(i, ty)
+		return t.convert(i, ty), true
 	case "cvta":
 		if !need(2) {
 			return none()
@@ -66,7 +65,7 @@ func (t *kernelC) pure(i *Inst) (text string, slow, ok bool) {
 		if !need(3) {
 			return none()
 		}
-		return t.setp(i, typ), false, true
+		return t.setp(i, typ), true
 	case "set":
 		if !need(3) || len(ty) < 2 {
 			return unknown()
@@ -97,7 +96,7 @@ func (t *kernelC) pure(i *Inst) (text string, slow, ok bool) {
 	case "prefetch", "prefetchu", "nanosleep", "pmevent", "discard":
 		return none()
 	case "activemask":
-		return one("m")
+		return one("w->mask")
 	case "testp":
 		if !need(2) {
 			return none()
@@ -105,25 +104,25 @@ func (t *kernelC) pure(i *Inst) (text string, slow, ok bool) {
 		return one("-(int32_t)(" + t.testp(i, typ) + ")")
 	}
 	if n := operands(i.Opcode); n == 0 {
-		return "", false, false
+		return "", false
 	} else if !need(n + 1) {
 		return none()
 	}
 	if isFloat(typ) {
-		bits, slow := t.floatOp(i, typ)
+		bits := t.floatOp(i, typ)
 		if bits == "" {
 			return unknown()
 		}
-		return t.assign(i, i.Args[0], bits), slow, true
+		return one(bits)
 	}
 	if i.Has("cc") || readsCarry(i) {
-		return t.carryOp(i, typ), false, true
+		return t.carryOp(i, typ), true
 	}
-	bits, slow := t.intOp(i, typ)
+	bits := t.intOp(i, typ)
 	if bits == "" {
 		return unknown()
 	}
-	return t.assign(i, i.Args[0], bits), slow, true
+	return one(bits)
 }
 
 // operands is how many sources an arithmetic opcode has, 0 if it is none.
@@ -160,7 +159,7 @@ func (t *kernelC) loadParam(i *Inst, typ string) string {
 	}
 	s := ""
 	for k, d := range dsts {
-		s += t.assign(i, d, bitsC(fmt.Sprintf("param%s(w, %d)", paramReader(typ), p.offset+off+int64(k)*size), intOf(typ)))
+		s += t.assign(i, d, bitsC(fmt.Sprintf("param%s(w, %s)", paramReader(typ), t.constant(fmt.Sprintf("%du", p.offset+off+int64(k)*size), 32)), intOf(typ)))
 	}
 	return s
 }

@@ -3,9 +3,9 @@ package ptx
 import "fmt"
 
 // floatOp is the raw result of float arithmetic, empty if it is unknown.
-func (t *kernelC) floatOp(i *Inst, typ string) (bits string, slow bool) {
+func (t *kernelC) floatOp(i *Inst, typ string) string {
 	if rounds(i) || i.Has("relu") || i.Has("xorsign") || i.Has("oob") {
-		return "", false
+		return ""
 	}
 	var args []string
 	for _, a := range i.Args[1:] {
@@ -16,26 +16,25 @@ func (t *kernelC) floatOp(i *Inst, typ string) (bits string, slow bool) {
 		for k, a := range args {
 			lo[k], hi[k] = "("+a+" & 0xffff)", "("+a+" >> 16)"
 		}
-		l, slow := floatScalar(i, h, lo)
-		u, _ := floatScalar(i, h, hi)
+		l, u := floatScalar(i, h, lo), floatScalar(i, h, hi)
 		if l == "" {
-			return "", false
+			return ""
 		}
-		return fmt.Sprintf("(uint32_t)(%s) | (uint32_t)(%s) << 16", l, u), slow
+		return fmt.Sprintf("(uint32_t)(%s) | (uint32_t)(%s) << 16", l, u)
 	}
 	return floatScalar(i, typ, args)
 }
 
-func floatScalar(i *Inst, typ string, raw []string) (bits string, slow bool) {
+func floatScalar(i *Inst, typ string, raw []string) string {
 	width := TypeBits(typ)
 	sign := map[int]string{16: "0x8000u", 32: "0x80000000u", 64: "0x8000000000000000ull"}[width]
 	switch i.Opcode { // on the sign alone
 	case "neg":
-		return raw[0] + " ^ " + sign, false
+		return raw[0] + " ^ " + sign
 	case "abs":
-		return raw[0] + " & ~" + sign, false
+		return raw[0] + " & ~" + sign
 	case "copysign":
-		return fmt.Sprintf("(%s & ~%s) | (%s & %s)", raw[1], sign, raw[0], sign), false
+		return fmt.Sprintf("(%s & ~%s) | (%s & %s)", raw[1], sign, raw[0], sign)
 	}
 	v := make([]string, len(raw))
 	for k, r := range raw {
@@ -58,7 +57,7 @@ func floatScalar(i *Inst, typ string, raw []string) (bits string, slow bool) {
 	case "fma", "mad":
 		switch width {
 		case 16:
-			e, slow = fmt.Sprintf("odd((double)%s * %s + %s)", v[0], v[1], v[2]), true
+			e = fmt.Sprintf("odd((double)%s * %s + %s)", v[0], v[1], v[2])
 		case 32:
 			e = fmt.Sprintf("__builtin_fmaf(%s, %s, %s)", v[0], v[1], v[2])
 		default:
@@ -89,16 +88,16 @@ func floatScalar(i *Inst, typ string, raw []string) (bits string, slow bool) {
 		}
 	case "ex2", "lg2", "tanh":
 		if !approx || width == 64 {
-			return "", false
+			return ""
 		}
 		e = i.Opcode + "_approx(" + v[0] + ")"
 	case "sin", "cos":
 		if !approx || width != 32 {
-			return "", false
+			return ""
 		}
-		e, slow = i.Opcode+"f("+v[0]+")", true
+		e = i.Opcode + "f(" + v[0] + ")"
 	default:
-		return "", false
+		return ""
 	}
 	if i.Has("ftz") && typ == "f32" {
 		e = "ftz(" + e + ")"
@@ -110,14 +109,14 @@ func floatScalar(i *Inst, typ string, raw []string) (bits string, slow bool) {
 			e = "sat(" + e + ")"
 		}
 	}
-	return bitsC(e, typ), slow
+	return bitsC(e, typ)
 }
 
 // intOp is the raw result of integer arithmetic, empty if it is unknown.
-func (t *kernelC) intOp(i *Inst, typ string) (bits string, slow bool) {
+func (t *kernelC) intOp(i *Inst, typ string) string {
 	width := TypeBits(typ)
 	if width < 16 || width > 64 || typ == "pred" {
-		return "", false
+		return ""
 	}
 	signed := isSigned(typ)
 	var raw, v []string
@@ -136,33 +135,33 @@ func (t *kernelC) intOp(i *Inst, typ string) (bits string, slow bool) {
 		op := map[string]string{"add": "+", "sub": "-"}[i.Opcode]
 		if i.Has("sat") {
 			if typ != "s32" {
-				return "", false
+				return ""
 			}
 			e := fmt.Sprintf("((int64_t)%s %s (int64_t)%s)", v[0], op, v[1])
-			return fmt.Sprintf("(uint32_t)(int32_t)(%s > 2147483647 ? 2147483647 : %s < -2147483647 - 1 ? -2147483647 - 1 : %s)", e, e, e), false
+			return fmt.Sprintf("(uint32_t)(int32_t)(%s > 2147483647 ? 2147483647 : %s < -2147483647 - 1 ? -2147483647 - 1 : %s)", e, e, e)
 		}
-		return bitsC(u(0)+" "+op+" "+u(1), typ), false
+		return bitsC(u(0)+" "+op+" "+u(1), typ)
 	case "neg":
-		return bitsC("0u - "+u(0), typ), false
+		return bitsC("0u - "+u(0), typ)
 	case "abs":
-		return bitsC(fmt.Sprintf("%s < 0 ? 0u - %s : %s", v[0], u(0), u(0)), typ), false
+		return bitsC(fmt.Sprintf("%s < 0 ? 0u - %s : %s", v[0], u(0), u(0)), typ)
 	case "mul":
-		return mulC(i, typ, raw), width == 64 && i.Has("hi")
+		return mulC(i, typ, raw)
 	case "mad":
 		if i.Has("sat") {
-			return "", false
+			return ""
 		}
 		m := mulC(i, typ, raw)
 		if m == "" {
-			return "", false
+			return ""
 		}
 		if i.Has("wide") {
-			return fmt.Sprintf("(%s)(%s) + (%s)%s", cType(2*width), m, cType(2*width), raw[2]), false
+			return fmt.Sprintf("(%s)(%s) + (%s)%s", cType(2*width), m, cType(2*width), raw[2])
 		}
-		return bitsC(fmt.Sprintf("(%s)(%s) + %s", cType(max(width, 32)), m, u(2)), typ), width == 64 && i.Has("hi")
+		return bitsC(fmt.Sprintf("(%s)(%s) + %s", cType(max(width, 32)), m, u(2)), typ)
 	case "mul24", "mad24":
 		if !i.Has("lo") || width != 32 {
-			return "", false
+			return ""
 		}
 		e := fmt.Sprintf("(%s & 0xffffffu) * (%s & 0xffffffu)", u(0), u(1))
 		if signed {
@@ -171,31 +170,31 @@ func (t *kernelC) intOp(i *Inst, typ string) (bits string, slow bool) {
 		if i.Opcode == "mad24" {
 			e += " + " + u(2)
 		}
-		return bitsC(e, typ), false
+		return bitsC(e, typ)
 	case "div", "rem":
 		w := max(width, 32)
-		return bitsC(fmt.Sprintf("%s%s%d(%s, %s)", i.Opcode, sfx, w, v[0], v[1]), typ), true
+		return bitsC(fmt.Sprintf("%s%s%d(%s, %s)", i.Opcode, sfx, w, v[0], v[1]), typ)
 	case "min":
-		return bitsC(fmt.Sprintf("%s < %s ? %s : %s", v[0], v[1], v[0], v[1]), typ), false
+		return bitsC(fmt.Sprintf("%s < %s ? %s : %s", v[0], v[1], v[0], v[1]), typ)
 	case "max":
-		return bitsC(fmt.Sprintf("%s > %s ? %s : %s", v[0], v[1], v[0], v[1]), typ), false
+		return bitsC(fmt.Sprintf("%s > %s ? %s : %s", v[0], v[1], v[0], v[1]), typ)
 	case "sad":
-		return bitsC(fmt.Sprintf("%s + (%s < %s ? %s - %s : %s - %s)", u(2), v[0], v[1], u(1), u(0), u(0), u(1)), typ), false
+		return bitsC(fmt.Sprintf("%s + (%s < %s ? %s - %s : %s - %s)", u(2), v[0], v[1], u(1), u(0), u(0), u(1)), typ)
 	case "shl":
-		return fmt.Sprintf("shl%d(%s, (uint32_t)%s)", width, u(0), raw[1]), false
+		return fmt.Sprintf("shl%d(%s, (uint32_t)%s)", width, u(0), raw[1])
 	case "shr":
-		return bitsC(fmt.Sprintf("shr%s%d(%s, (uint32_t)%s)", sfx, width, u(0), raw[1]), typ), false
+		return bitsC(fmt.Sprintf("shr%s%d(%s, (uint32_t)%s)", sfx, width, u(0), raw[1]), typ)
 	case "shf":
 		left, wrap := i.Has("l"), i.Has("wrap")
 		if left == i.Has("r") || wrap == i.Has("clamp") {
-			return "", false
+			return ""
 		}
-		return fmt.Sprintf("shf(%s, %s, %s, %d, %d)", raw[0], raw[1], raw[2], btoi(left), btoi(wrap)), false
+		return fmt.Sprintf("shf(%s, %s, %s, %d, %d)", raw[0], raw[1], raw[2], btoi(left), btoi(wrap))
 	case "lop3":
 		if i.Args[4].Kind != Int || i.Has("or") || i.Has("and") {
-			return "", false
+			return ""
 		}
-		return fmt.Sprintf("lop3(%s, %s, %s, %d)", raw[0], raw[1], raw[2], i.Args[4].Bits&255), false
+		return fmt.Sprintf("lop3(%s, %s, %s, %d)", raw[0], raw[1], raw[2], i.Args[4].Bits&255)
 	case "prmt":
 		mode := ""
 		for _, m := range []string{"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"} {
@@ -203,29 +202,29 @@ func (t *kernelC) intOp(i *Inst, typ string) (bits string, slow bool) {
 				mode = "_" + m
 			}
 		}
-		return fmt.Sprintf("prmt%s(%s, %s, %s)", mode, raw[0], raw[1], raw[2]), mode != ""
+		return fmt.Sprintf("prmt%s(%s, %s, %s)", mode, raw[0], raw[1], raw[2])
 	case "bfe":
-		return bitsC(fmt.Sprintf("bfe(%s, %s, %s, %d, %d)", u(0), raw[1], raw[2], width, btoi(signed)), typ), false
+		return bitsC(fmt.Sprintf("bfe(%s, %s, %s, %d, %d)", u(0), raw[1], raw[2], width, btoi(signed)), typ)
 	case "bfi":
-		return fmt.Sprintf("bfi(%s, %s, %s, %s, %d)", u(0), u(1), raw[2], raw[3], width), false
+		return fmt.Sprintf("bfi(%s, %s, %s, %s, %d)", u(0), u(1), raw[2], raw[3], width)
 	case "bfind":
-		return fmt.Sprintf("bfind(%s, %d, %d, %d)", u(0), width, btoi(signed), btoi(i.Has("shiftamt"))), true
+		return fmt.Sprintf("bfind(%s, %d, %d, %d)", u(0), width, btoi(signed), btoi(i.Has("shiftamt")))
 	case "popc":
-		return fmt.Sprintf("(uint32_t)__builtin_popcountll(%s)", u(0)), true
+		return fmt.Sprintf("(uint32_t)__builtin_popcountll(%s)", u(0))
 	case "clz":
-		return fmt.Sprintf("clz%d(%s)", width, u(0)), true
+		return fmt.Sprintf("clz%d(%s)", width, u(0))
 	case "brev":
-		return fmt.Sprintf("brev%d(%s)", width, u(0)), false
+		return fmt.Sprintf("brev%d(%s)", width, u(0))
 	case "fns":
-		return fmt.Sprintf("fns(%s, %s, (int32_t)%s)", raw[0], raw[1], raw[2]), true
+		return fmt.Sprintf("fns(%s, %s, (int32_t)%s)", raw[0], raw[1], raw[2])
 	case "dp4a":
 		ty := i.Types()
 		if len(ty) != 2 {
-			return "", false
+			return ""
 		}
-		return fmt.Sprintf("dp4a(%s, %s, %s, %d, %d)", raw[0], raw[1], raw[2], btoi(isSigned(ty[0])), btoi(isSigned(ty[1]))), false
+		return fmt.Sprintf("dp4a(%s, %s, %s, %d, %d)", raw[0], raw[1], raw[2], btoi(isSigned(ty[0])), btoi(isSigned(ty[1])))
 	}
-	return "", false
+	return ""
 }
 
 func btoi(b bool) int {

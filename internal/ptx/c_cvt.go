@@ -6,19 +6,19 @@ import (
 )
 
 // convert is cvt.
-func (t *kernelC) convert(i *Inst, ty []string) (text string, slow, ok bool) {
-	var bits string
+func (t *kernelC) convert(i *Inst, ty []string) string {
+	bits := ""
 	if len(ty) == 2 {
-		bits, slow = t.conversion(i, ty[0], ty[1])
+		bits = t.conversion(i, ty[0], ty[1])
 	}
 	if bits == "" {
 		t.f.fail(i.Line, "%s is not accepted", i.Name())
-		return "", false, true
+		return ""
 	}
-	return t.assign(i, i.Args[0], bits), slow, true
+	return t.assign(i, i.Args[0], bits)
 }
 
-func (t *kernelC) conversion(i *Inst, to, from string) (bits string, slow bool) {
+func (t *kernelC) conversion(i *Inst, to, from string) string {
 	if half(to) != "" || isPairOfBytes(to) || isPairOfBytes(from) {
 		return t.pairConversion(i, to, from)
 	}
@@ -29,20 +29,20 @@ func (t *kernelC) conversion(i *Inst, to, from string) (bits string, slow bool) 
 	switch {
 	case to == "tf32" && from == "f32":
 		if i.Has("rna") {
-			return "tf32_rna(" + a + ")", false
+			return "tf32_rna(" + a + ")"
 		}
-		return "tf32_rn(" + a + ")", false
+		return "tf32_rn(" + a + ")"
 	case isFloat(from) && isFloat(to):
 		return floatToFloat(i, to, from, a)
 	case isFloat(from):
-		return floatToInt(i, to, a), true
+		return floatToInt(i, to, a)
 	case isFloat(to):
 		return intToFloat(i, to, from, a)
 	}
 	if i.Has("sat") {
-		return saturate(to, from, a), false
+		return saturate(to, from, a)
 	}
-	return bitsC(a, to), false
+	return bitsC(a, to)
 }
 
 // saturate clamps an integer to another type's range. Unsigned 64-bit values are clamped above only.
@@ -83,7 +83,7 @@ func roundC(i *Inst, v string, double bool) string {
 	return ""
 }
 
-func floatToFloat(i *Inst, to, from, a string) (bits string, slow bool) {
+func floatToFloat(i *Inst, to, from, a string) string {
 	double := from == "f64"
 	if r := roundC(i, a, double); r != "" {
 		a = r
@@ -98,20 +98,20 @@ func floatToFloat(i *Inst, to, from, a string) (bits string, slow bool) {
 	switch {
 	case to == from || TypeBits(to) > TypeBits(from):
 	case !narrow: // f16 <-> bf16
-		return "", false
+		return ""
 	case to == "f32":
 		if mode != "" {
-			a, slow = mode+"("+a+")", true
+			a = mode + "(" + a + ")"
 		} else {
 			a = "(float)" + a
 		}
 	case mode == "rz" && !double:
 		name := map[string]string{"f16": "UHz", "bf16": "UBz"}[to]
-		return name + "(" + a + ")", false
+		return name + "(" + a + ")"
 	case mode != "":
-		return "", false
+		return ""
 	case double:
-		a, slow = "odd("+a+")", true
+		a = "odd(" + a + ")"
 	}
 	if to == "f64" && from != "f64" {
 		a = "(double)" + a
@@ -129,7 +129,7 @@ func floatToFloat(i *Inst, to, from, a string) (bits string, slow bool) {
 	if i.Has("ftz") && to == "f32" {
 		a = "ftz(" + a + ")"
 	}
-	return bitsC(a, to), slow
+	return bitsC(a, to)
 }
 
 func floatToInt(i *Inst, to, a string) string {
@@ -151,7 +151,7 @@ func floatToInt(i *Inst, to, a string) string {
 	return ""
 }
 
-func intToFloat(i *Inst, to, from, a string) (bits string, slow bool) {
+func intToFloat(i *Inst, to, from, a string) string {
 	mode := ""
 	for _, m := range []string{"rz", "rm", "rp"} {
 		if i.Has(m) {
@@ -160,7 +160,7 @@ func intToFloat(i *Inst, to, from, a string) (bits string, slow bool) {
 	}
 	wide := TypeBits(from) == 64
 	if mode != "" && (wide || to != "f32") {
-		return "", false
+		return ""
 	}
 	sat := ""
 	if i.Has("sat") {
@@ -168,23 +168,23 @@ func intToFloat(i *Inst, to, from, a string) (bits string, slow bool) {
 	}
 	switch to {
 	case "f64":
-		return bitsC("(double)"+a, to), false
+		return bitsC("(double)"+a, to)
 	case "f32":
 		if mode != "" {
-			return bitsC(fmt.Sprintf("%s(%s((double)%s))", sat, mode, a), to), true
+			return bitsC(fmt.Sprintf("%s(%s((double)%s))", sat, mode, a), to)
 		}
-		return bitsC(fmt.Sprintf("%s((float)%s)", sat, a), to), false
+		return bitsC(fmt.Sprintf("%s((float)%s)", sat, a), to)
 	case "f16", "bf16":
 		if wide { // 64-bit integers beyond double's 53 bits round twice; both formats overflow or have long lost such bits
-			return bitsC("odd((double)"+a+")", to), true
+			return bitsC("odd((double)"+a+")", to)
 		}
-		return bitsC("odd((double)"+a+")", to), true
+		return bitsC("odd((double)"+a+")", to)
 	}
-	return "", false
+	return ""
 }
 
 // pairConversion is a conversion that makes or takes two narrow floats at once; the first source becomes the upper half.
-func (t *kernelC) pairConversion(i *Inst, to, from string) (bits string, slow bool) {
+func (t *kernelC) pairConversion(i *Inst, to, from string) string {
 	relu := func(v string) string {
 		if i.Has("relu") {
 			return "relu(" + v + ")"
@@ -197,20 +197,20 @@ func (t *kernelC) pairConversion(i *Inst, to, from string) (bits string, slow bo
 		if i.Has("rz") {
 			fn += "z"
 		} else if !i.Has("rn") {
-			return "", false
+			return ""
 		}
 		hi, lo := relu(t.typed(i.Args[1], "f32", i.Line)), relu(t.typed(i.Args[2], "f32", i.Line))
-		return fmt.Sprintf("%s(%s) << 16 | %s(%s)", fn, hi, fn, lo), false
+		return fmt.Sprintf("%s(%s) << 16 | %s(%s)", fn, hi, fn, lo)
 	case isPairOfBytes(to) && from == "f32" && len(i.Args) == 3:
 		fn := strings.TrimSuffix(to, "x2")
 		hi, lo := relu(t.typed(i.Args[1], "f32", i.Line)), relu(t.typed(i.Args[2], "f32", i.Line))
-		return fmt.Sprintf("%s(%s) << 8 | %s(%s)", fn, hi, fn, lo), true
+		return fmt.Sprintf("%s(%s) << 8 | %s(%s)", fn, hi, fn, lo)
 	case isPairOfBytes(to) && from == "f16x2":
 		fn, a := strings.TrimSuffix(to, "x2"), t.raw(i.Args[1], i.Line)
-		return fmt.Sprintf("%s(%s) << 8 | %s(%s)", fn, relu("H("+a+" >> 16)"), fn, relu("H("+a+" & 0xffff)")), true
+		return fmt.Sprintf("%s(%s) << 8 | %s(%s)", fn, relu("H("+a+" >> 16)"), fn, relu("H("+a+" & 0xffff)"))
 	case to == "f16x2" && isPairOfBytes(from):
 		fn, a := "from_"+strings.TrimSuffix(from, "x2"), t.raw(i.Args[1], i.Line)
-		return fmt.Sprintf("UH(%s) << 16 | UH(%s)", relu(fn+"(("+a+" >> 8) & 0xff)"), relu(fn+"("+a+" & 0xff)")), true
+		return fmt.Sprintf("UH(%s) << 16 | UH(%s)", relu(fn+"(("+a+" >> 8) & 0xff)"), relu(fn+"("+a+" & 0xff)"))
 	}
-	return "", false
+	return ""
 }

@@ -33,21 +33,27 @@ func (t *kernelC) lanesOf(o Operand, width int, line int, before *strings.Builde
 	if o.Kind == Sink {
 		return "0"
 	}
-	if o.Kind == Reg && special(o.Name) == 0 {
+	own := o.Kind == Reg && special(o.Name) == 0
+	if own {
 		t.arrays[o.Name] = true
 		if t.f.width[o.Name] == width {
 			return "R->" + o.Name
 		}
-		o.Name = "R->" + o.Name + "[l]"
 	}
-	e := ""
-	if o.Kind == Reg && strings.HasSuffix(o.Name, "[l]") {
-		e = o.Name
-	} else {
-		e = t.raw(o, line)
+	tmp := fmt.Sprintf("t%d_", strings.Count(before.String(), "[32]"))
+	fmt.Fprintf(before, "%s %s[32]; ", cType(width), tmp)
+	switch {
+	case own:
+		from := t.f.width[o.Name]
+		if from == 1 || width == 1 {
+			t.f.fail(line, "register %s is of another kind", o.Name)
+		}
+		fmt.Fprintf(before, "ptx_copy%d_%d(%s, R->%s); ", from, width, tmp, o.Name)
+	case o.Kind == Reg:
+		fmt.Fprintf(before, "LANES %s[l] = %s; ", tmp, t.raw(o, line))
+	default:
+		fmt.Fprintf(before, "ptx_fill%d(%s, %s); ", width, tmp, t.raw(o, line))
 	}
-	tmp := fmt.Sprintf("t%d_", strings.Count(before.String(), "LANES"))
-	fmt.Fprintf(before, "%s %s[32]; LANES %s[l] = (%s)%s; ", cType(width), tmp, tmp, cType(width), e)
 	return tmp
 }
 

@@ -22,19 +22,35 @@ func (t *kernelC) raw(o Operand, line int) string {
 		return o.Name
 	case Int:
 		if int64(o.Bits) < 0 || o.Bits >= 1<<32 {
-			return fmt.Sprintf("0x%xull", o.Bits)
+			return t.constant(fmt.Sprintf("0x%xull", o.Bits), 64)
 		}
-		return fmt.Sprintf("0x%xu", o.Bits)
+		return t.constant(fmt.Sprintf("0x%xu", o.Bits), 32)
 	case F32:
-		return fmt.Sprintf("0x%08xu", o.Bits)
+		return t.constant(fmt.Sprintf("0x%08xu", o.Bits), 32)
 	case F64:
-		return fmt.Sprintf("0x%016xull", o.Bits)
+		return t.constant(fmt.Sprintf("0x%016xull", o.Bits), 64)
 	case Sym:
 		a, _ := t.address(o.Name, line)
-		return fmt.Sprintf("(%s + (uint64_t)(%d))", a, o.Off)
+		return t.constant(fmt.Sprintf("(%s + (uint64_t)(%d))", a, o.Off), 64)
 	}
 	t.f.fail(line, "operand %s cannot be read as a number", o)
 	return "0"
+}
+
+// constant is an expression that is alike in all lanes. While a lane function is written it becomes the function's argument, so that instructions which
+// differ in nothing else share the function.
+func (t *kernelC) constant(e string, width int) string {
+	if !t.lifting {
+		return e
+	}
+	t.constants = append(t.constants, constant{e, width})
+	return fmt.Sprintf("k%d", len(t.constants)-1)
+}
+
+// constant is an argument of a lane function.
+type constant struct {
+	expr  string
+	width int
 }
 
 func (t *kernelC) specialC(name string) string {

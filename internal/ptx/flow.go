@@ -5,8 +5,6 @@ type block struct {
 	label string // empty if none leads here
 	code  []*Inst
 	next  []int // successors
-	// registers that the block's successors still read
-	liveOut map[string]bool
 }
 
 // endsBlock tells whether an instruction is a block's last: after it, the lanes that go on may not be those before.
@@ -20,7 +18,7 @@ func endsBlock(i *Inst) bool {
 	return false
 }
 
-// blocks cuts the code at labels and after what ends a block, and computes what lives where.
+// blocks cuts the code at labels and after what ends a block.
 func (f *flat) blocks() []*block {
 	var out []*block
 	at := map[string]int{}
@@ -47,7 +45,6 @@ func (f *flat) blocks() []*block {
 	for n, b := range out {
 		b.next = f.successors(b, n, at)
 	}
-	f.liveness(out)
 	return out
 }
 
@@ -149,48 +146,4 @@ func hasResult(i *Inst) bool {
 		return false
 	}
 	return true
-}
-
-// liveness fills liveOut by the usual backward iteration.
-func (f *flat) liveness(bs []*block) {
-	n := len(bs)
-	gen, kill := make([]map[string]bool, n), make([]map[string]bool, n)
-	pred := make([][]int, n)
-	for k, b := range bs {
-		gen[k], kill[k], b.liveOut = map[string]bool{}, map[string]bool{}, map[string]bool{}
-		for _, i := range b.code {
-			effects(i, func(r string) {
-				if !kill[k][r] {
-					gen[k][r] = true
-				}
-			}, func(r string) { kill[k][r] = true })
-		}
-		for _, s := range b.next {
-			pred[s] = append(pred[s], k)
-		}
-	}
-	// one register at a time: walk backwards from its uses, so the work is proportional to what lives
-	type place struct {
-		block int
-		reg   string
-	}
-	var work []place
-	for k := range bs {
-		for r := range gen[k] {
-			work = append(work, place{k, r})
-		}
-	}
-	for len(work) > 0 {
-		p := work[len(work)-1]
-		work = work[:len(work)-1]
-		for _, q := range pred[p.block] {
-			if bs[q].liveOut[p.reg] {
-				continue
-			}
-			bs[q].liveOut[p.reg] = true
-			if !kill[q][p.reg] && !gen[q][p.reg] {
-				work = append(work, place{q, p.reg})
-			}
-		}
-	}
 }

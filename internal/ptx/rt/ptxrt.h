@@ -1,7 +1,7 @@
 // ptxrt.h: what C translated from PTX and the host that runs it agree on.
 //
-// A kernel becomes one function over a warp. Registers are arrays of 32 lanes; arithmetic is a loop over the lanes that the compiler turns into
-// vector instructions; memory, shuffles, matrix instructions and barriers go through the host's table. Lanes that part ways are parked with
+// A kernel becomes one function over a warp. Registers are arrays of 32 lanes; arithmetic is a call of a loop over the lanes that the compiler turned
+// into vector instructions; memory, shuffles, matrix instructions and barriers go through the host's table. Lanes that part ways are parked with
 // the number of their next block; the lowest-numbered block runs first, and order.go numbers so that they meet again. A warp that reaches a
 // barrier returns and is called again later: all its state is in ptx_warp, so no stack has to be switched.
 #ifndef PTXRT_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PTX_ABI 1
+#define PTX_ABI 2
 #define PTX_LANES 32
 #define PTX_SHARED_BASE 1024u          // first byte of shared memory in its own space
 #define PTX_LOCAL_BASE 1024u           // likewise of local memory
@@ -56,6 +56,7 @@ struct ptx_warp {
 	void *block;             // the host's
 	uint32_t live;           // lanes that have not returned
 	int32_t lm[PTX_LANES];   // the running lanes as 0 and -1
+	uint32_t mask;           // the same as bits
 	int32_t pc[PTX_LANES];   // next block of a lane
 	uint32_t tid[3][PTX_LANES];
 	uint32_t ntid[3], ctaid[3], nctaid[3];
@@ -79,10 +80,13 @@ typedef struct ptx_entry {
 typedef struct ptx_var { const char *name; uint64_t bytes; uint32_t align, constant; const uint8_t *init; uint64_t init_bytes; uint64_t *address; } ptx_var;
 typedef struct ptx_module { uint32_t abi, version, sm, nentries, nvars; const ptx_entry *entries; const ptx_var *vars; } ptx_module;
 
+// Not inlined: kernels call these in hundreds of places.
+#define PTX_OUT static __attribute__((noinline, unused))
+
 #define LANES for (int l = 0; l < PTX_LANES; l++)
 
 // The sign bits of a predicate's lanes. The compiler's builtin is used without its header, which takes longer to read than most kernels.
-static inline uint32_t ptx_bits(const int32_t *p) {
+PTX_OUT uint32_t ptx_bits(const int32_t *p) {
 	uint32_t m = 0;
 #if defined(__AVX__)
 	typedef float eight __attribute__((vector_size(32)));
@@ -97,14 +101,17 @@ static inline uint32_t ptx_bits(const int32_t *p) {
 	return m;
 }
 
-static inline void ptx_setmask(ptx_warp *w, uint32_t m) { LANES w->lm[l] = -(int32_t)(m >> l & 1); }
+PTX_OUT void ptx_setmask(ptx_warp *w, uint32_t m) {
+	w->mask = m;
+	LANES w->lm[l] = -(int32_t)(m >> l & 1);
+}
 
-static inline void ptx_park(ptx_warp *w, uint32_t m, int block) {
+PTX_OUT void ptx_park(ptx_warp *w, uint32_t m, int block) {
 	LANES if (m >> l & 1) w->pc[l] = block;
 }
 
 // ptx_pick chooses the lanes that run next: those at the lowest block. It returns that block, -1 when no lane is left.
-static inline int ptx_pick(ptx_warp *w, uint32_t *m, uint32_t *rest) {
+PTX_OUT int ptx_pick(ptx_warp *w, uint32_t *m, uint32_t *rest) {
 	int least = 0x7fffffff;
 	uint32_t sel = 0;
 	LANES if ((w->live >> l & 1) && w->pc[l] < least) least = w->pc[l];
@@ -114,6 +121,18 @@ static inline int ptx_pick(ptx_warp *w, uint32_t *m, uint32_t *rest) {
 	ptx_setmask(w, sel);
 	return sel ? least : -1;
 }
+
+// Operands that are no array of the width that the host wants.
+PTX_OUT void ptx_fill1(int32_t *d, int32_t v) { LANES d[l] = v; }
+PTX_OUT void ptx_fill16(uint16_t *d, uint16_t v) { LANES d[l] = v; }
+PTX_OUT void ptx_fill32(uint32_t *d, uint32_t v) { LANES d[l] = v; }
+PTX_OUT void ptx_fill64(uint64_t *d, uint64_t v) { LANES d[l] = v; }
+PTX_OUT void ptx_copy16_32(uint32_t *restrict d, const uint16_t *restrict s) { LANES d[l] = s[l]; }
+PTX_OUT void ptx_copy16_64(uint64_t *restrict d, const uint16_t *restrict s) { LANES d[l] = s[l]; }
+PTX_OUT void ptx_copy32_16(uint16_t *restrict d, const uint32_t *restrict s) { LANES d[l] = (uint16_t)s[l]; }
+PTX_OUT void ptx_copy32_64(uint64_t *restrict d, const uint32_t *restrict s) { LANES d[l] = s[l]; }
+PTX_OUT void ptx_copy64_16(uint16_t *restrict d, const uint64_t *restrict s) { LANES d[l] = (uint16_t)s[l]; }
+PTX_OUT void ptx_copy64_32(uint32_t *restrict d, const uint64_t *restrict s) { LANES d[l] = (uint32_t)s[l]; }
 
 // ---- bits and floats. Registers hold raw bits; F, D, H, B read them as float, double, half, bfloat16.
 static inline float F(uint32_t x) { float f; memcpy(&f, &x, 4); return f; }
