@@ -123,11 +123,15 @@ func (x *exporter) place() {
 		}
 		g.Node[u.node].Input[u.operand] = name
 	}
+	sparse := map[string]bool{} // which become dense: training leaves few zeros
+	for _, p := range g.SparseInitializer {
+		sparse[p.Values.GetName()] = true
+	}
 	var added []string
 	for name, v := range x.at {
 		made, isNode := x.src.def[name]
 		isConstant := isNode && g.Node[made].GetOpType() == "Constant"
-		if x.src.tensors[name] != nil && (!isNode || isConstant) {
+		if x.src.tensors[name] != nil && (!isNode || isConstant) && !sparse[name] {
 			continue
 		}
 		x.values[name] = v.param
@@ -140,6 +144,7 @@ func (x *exporter) place() {
 		v := x.at[name]
 		g.Initializer = append(g.Initializer, &onnxpb.TensorProto{Name: proto.String(name), Dims: v.shape.Clone(), DataType: proto.Int32(x.elementType(v))})
 	}
+	g.SparseInitializer = slices.DeleteFunc(slices.Clone(g.SparseInitializer), func(p *onnxpb.SparseTensorProto) bool { return x.values[p.Values.GetName()] != nil })
 	x.nodes = slices.DeleteFunc(x.nodes, func(n *onnxpb.NodeProto) bool { return len(n.Output) == 1 && x.values[n.Output[0]] != nil })
 }
 

@@ -62,8 +62,7 @@ func (s *source) fail(kind ir.Kind, format string, args ...any) error {
 // readTensors collects initializers and the tensors of Constant nodes, and the inputs that are left.
 func (s *source) readTensors() error {
 	var errs []error
-	add := func(p *onnxpb.TensorProto, name, what string) {
-		t, err := s.file.tensor(p)
+	file := func(t *tensor, err error, name, what string) {
 		if err != nil {
 			errs = append(errs, s.fail(ir.KindOf(err), "%s %q: %w", what, name, err))
 			return
@@ -76,11 +75,16 @@ func (s *source) readTensors() error {
 		s.tensors[name] = t
 		s.order = append(s.order, name)
 	}
+	add := func(p *onnxpb.TensorProto, name, what string) {
+		t, err := s.file.tensor(p)
+		file(t, err, name, what)
+	}
 	for _, p := range s.graph.Initializer {
 		add(p, p.GetName(), "initializer")
 	}
-	if len(s.graph.SparseInitializer) > 0 {
-		errs = append(errs, s.fail(ir.Unsupported, "sparse initializers are not supported"))
+	for _, p := range s.graph.SparseInitializer {
+		t, err := s.file.sparse(p)
+		file(t, err, p.Values.GetName(), "sparse initializer")
 	}
 	for _, n := range s.graph.Node {
 		if domainOf(n.GetDomain()) != "" || len(n.Output) != 1 {
@@ -162,6 +166,9 @@ func (s *source) readNodes() error {
 	}
 	for _, p := range s.graph.Initializer {
 		defined[p.GetName()] = true
+	}
+	for _, p := range s.graph.SparseInitializer {
+		defined[p.Values.GetName()] = true
 	}
 	for i := range s.main {
 		errs = append(errs, s.readNode(i, defined)...)
