@@ -5,8 +5,9 @@
 // warp knows the earlier one's clock. Blocks of one launch are never ordered, unless the earlier one fenced and then touched an atomic
 // before the later one touched an atomic: the pattern of a reduction's last block.
 //
-// Not seen: a conflict with a reader that a later reader of the same warp covered and that had synchronised less; nothing in kernels
-// without partial warp synchronisation.
+// Not seen: a conflict with a reader that a later reader of the same warp covered and that had synchronised less, which takes partial warp
+// synchronisation; two blocks that touch a place in the same instant on the two workers (set workers to 1 to exclude it); different bytes of one cell
+// remember only the last block that wrote.
 #include "warp.h"
 #include <stdio.h>
 
@@ -57,6 +58,13 @@ static uint32_t bytemask(uint64_t ptr, uint64_t end) { // of the 4 bytes at ptr 
 	return (uint32_t)((1u << (stop - cell)) - 1) & ~((1u << (ptr - cell)) - 1);
 }
 
+// Two workers share the cells of global memory without a lock. The entry goes before the run that it belongs to: a worker that looks in between sees an entry
+// of an older run, and at worst misses what it would have seen a moment later; it never sees a race that is none.
+static void put(uint32_t *e, uint32_t entry, uint32_t *run, uint32_t r) {
+	__atomic_store_n(e, entry, __ATOMIC_RELAXED);
+	__atomic_store_n(run, r, __ATOMIC_RELEASE);
+}
+
 static int past(const blockctx *b, uint32_t run) { // an earlier block that released before this one acquired
 	const job *j = b->job;
 	uint32_t r = j->released ? j->released[run - j->base] : 0;
@@ -79,7 +87,7 @@ int within_global(blockctx *b, ptx_warp *w, alloc *a, uint64_t ptr, unsigned byt
 		}
 		if (!write) {
 			if (c->rrun == b->run) c->r = entry(thread, mask | mask_of(c->r), atomic_of(c->r), clk);
-			else if (c->rrun < base) c->rrun = b->run, c->r = entry(thread, mask, 0, clk);
+			else if (c->rrun < base) put(&c->r, entry(thread, mask, 0, clk), &c->rrun, b->run);
 			else if (!atomic_of(c->r)) c->r |= 1u << 17 | mask << 18; // of a reader this bit says: other blocks as well
 			continue;
 		}
@@ -89,8 +97,7 @@ int within_global(blockctx *b, ptx_warp *w, alloc *a, uint64_t ptr, unsigned byt
 			else if (c->rrun == b->run && !seen(b, w, c->r, thread)) conflict(b, w, 0, p, thread, 1, c->r, c->rrun, 0);
 		}
 		uint32_t keep = c->wrun == b->run && c->w >> 22 == thread && (c->w & CLK) == clk ? mask_of(c->w) : 0;
-		c->wrun = b->run;
-		c->w = entry(thread, mask | keep, atomic, clk);
+		put(&c->w, entry(thread, mask | keep, atomic, clk), &c->wrun, b->run);
 	}
 	return 0;
 }
