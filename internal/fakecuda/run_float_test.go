@@ -23,10 +23,8 @@ func mixed32(r *rand.Rand, n int) []float32 {
 	return out[:n]
 }
 
-func f16bits(f float64) uint16 { return narrow(f, 5, 10) }
-func bf16bits(f float64) uint16 {
-	return narrow(f, 8, 7)
-}
+func f16bits(f float64) uint16  { return narrow(f, 5, 10) }
+func bf16bits(f float64) uint16 { return narrow(f, 8, 7) }
 
 // narrow rounds to nearest even into a format of e exponent and m mantissa bits, by the definition: the nearest multiple of the value's own step.
 func narrow(f float64, e, m int) uint16 {
@@ -169,7 +167,7 @@ func TestFloats(t *testing.T) {
 			same(t, fmt.Sprintf("doubles of %g %g", x, y), g[i*12:], []float64{x + y, x - y, x * y, x / y, math.FMA(x, y, x), math.Sqrt(math.Abs(x)), least, most, float64(float32(x)), math.Floor(x), toInt, toLong})
 		}
 	})
-	variants(t, "approx", new_, func(t *testing.T, d *device) {
+	variants(t, "approx", from80, func(t *testing.T, d *device) {
 		x := mixed32(rand.New(rand.NewPCG(6, 6)), 400)
 		po := d.alloc(1600)
 		d.launch(0, "tanhs", grid(400), block128, 0, po, up(d, x), 400)
@@ -253,7 +251,7 @@ func TestConversions(t *testing.T) {
 		same(t, "halves", down[uint16](d, po, 2*n), want)
 	})
 	pair := func(hi, lo uint16) uint32 { return uint32(hi)<<16 | uint32(lo) }
-	variants(t, "convert80", new_, func(t *testing.T, d *device) {
+	variants(t, "convert80", from80, func(t *testing.T, d *device) {
 		po := d.alloc(n * 32)
 		d.launch(0, "pairs", grid(n), block128, 0, po, up(d, a), up(d, b), n)
 		got := down[uint32](d, po, n*8)

@@ -22,8 +22,8 @@ func variants(t *testing.T, file string, suffixes []string, f func(t *testing.T,
 }
 
 var (
-	all  = []string{"sm75", "sm80", "clang22"}
-	new_ = []string{"sm80", "clang22"}
+	all    = []string{"sm75", "sm80", "clang22"}
+	from80 = []string{"sm80", "clang22"}
 )
 
 func same[T comparable](t *testing.T, what string, got, want []T) {
@@ -180,11 +180,9 @@ func TestReduce(t *testing.T) {
 		d.launch(0, "warps", dims{1, 1, 1}, dims{32, 1, 1}, 0, pw, pv)
 		got := down[uint32](d, pw, 512)
 		var ballot uint32
-		all := true
 		for i, x := range v {
 			if x < 100 {
 				ballot |= 1 << i
-				all = all && false
 			}
 		}
 		flag := func(b bool) uint32 {
@@ -193,8 +191,6 @@ func TestReduce(t *testing.T) {
 			}
 			return 0
 		}
-		anyGE := ballot != 0xffffffff
-		_ = all
 		for l, x := range v {
 			upV, upOK := x, uint32(0)
 			if l >= 3 {
@@ -209,11 +205,11 @@ func TestReduce(t *testing.T) {
 			if odd == 1 {
 				r13 = 9
 			}
-			w := []uint32{upV, upOK, dn, dnOK, v[x%32], 1, ballot, flag(ballot != 0), 0xffffffff, flag(!anyGE), uint32(l), 1<<l - 1, r12, r13, 0, 0}
+			w := []uint32{upV, upOK, dn, dnOK, v[x%32], 1, ballot, flag(ballot != 0), 0xffffffff, flag(ballot == 0xffffffff), uint32(l), 1<<l - 1, r12, r13, 0, 0}
 			same(t, fmt.Sprintf("warps lane %d", l), got[l*16:], w)
 		}
 	})
-	variants(t, "warp80", new_, func(t *testing.T, d *device) {
+	variants(t, "warp80", from80, func(t *testing.T, d *device) {
 		v := make([]uint32, 32)
 		var sum, xor uint32
 		most := int32(math.MinInt32)
