@@ -112,7 +112,7 @@ func argExtreme(least bool) lowerFunc {
 	return func(c *call) []*operand {
 		c.args(1, 1)
 		x := c.arg(0)
-		return one(c.emit(op.ArgMax{
+		return one(c.ordered(op.ArgMax{
 			Axis:     c.axis(c.int("axis", 0), len(x.typ.Shape)),
 			KeepDims: c.flag("keepdims", true),
 			Last:     c.flag("select_last_index", false),

@@ -21,15 +21,45 @@ func unaryOp(o ir.Op) lowerFunc {
 func binaryOp(o ir.Op) lowerFunc {
 	return func(c *call) []*operand {
 		c.args(2, 2)
-		return one(c.emit(o, c.arg(0), c.arg(1)))
+		return one(c.ordered(o, c.arg(0), c.arg(1)))
 	}
+}
+
+// ordered is emit for an op that may compare its operands. u64 is held as the int64 with the same bits, so what compares sees the upper half as
+// negative: with the highest bit turned round the order of int64 is that of the numbers.
+func (c *call) ordered(o ir.Op, in ...*operand) *operand {
+	if in[0].typ.DType != ir.U64 || !compares(o) {
+		return c.emit(o, in...)
+	}
+	top := &ir.Tensor{Type: ir.T(ir.I64), I: []int64{math.MinInt64}}
+	turn := func(x *operand) *operand {
+		return c.emit(op.Bits{Fn: "xor"}, c.cast(x, ir.I64), &operand{typ: top.Type, known: top})
+	}
+	turned := make([]*operand, len(in))
+	for i, x := range in {
+		turned[i] = turn(x)
+	}
+	y := c.emit(o, turned...)
+	if _, index := o.(op.ArgMax); index || y.typ.DType != ir.I64 {
+		return y
+	}
+	return c.cast(turn(y), ir.U64)
+}
+
+// compares tells ops whose result depends on the order of numbers.
+func compares(o ir.Op) bool {
+	switch o.(type) {
+	case op.Less, op.LessEqual, op.Max, op.Min, op.ReduceMax, op.ReduceMin, op.ArgMax:
+		return true
+	}
+	return false
 }
 
 // swapped is binaryOp with the operands the other way round: a > b is b < a.
 func swapped(o ir.Op) lowerFunc {
 	return func(c *call) []*operand {
 		c.args(2, 2)
-		return one(c.emit(o, c.arg(1), c.arg(0)))
+		return one(c.ordered(o, c.arg(1), c.arg(0)))
 	}
 }
 
@@ -38,7 +68,7 @@ func variadic(o ir.Op) lowerFunc {
 	return func(c *call) []*operand {
 		x := c.arg(0)
 		for k := range c.in[1:] {
-			x = c.emit(o, x, c.arg(k+1))
+			x = c.ordered(o, x, c.arg(k+1))
 		}
 		return one(x)
 	}

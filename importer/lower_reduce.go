@@ -68,7 +68,7 @@ func (c *call) extremum(x *operand, axes []int64, keep bool, reduce func(keep bo
 	if x.typ.DType == ir.Bool {
 		return c.cast(c.emit(reduce(keep), c.cast(x, ir.U8)), ir.Bool)
 	}
-	return c.emit(reduce(keep), x)
+	return c.ordered(reduce(keep), x)
 }
 
 func lowerCumSum(c *call) []*operand {

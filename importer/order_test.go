@@ -1,0 +1,42 @@
+package importer
+
+import (
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"aitk/importer/onnxpb"
+	"aitk/ir"
+	"aitk/runtime/ref"
+)
+
+// Numbers from 2^63 on are greater than those below.
+func TestUnsignedOrder(t *testing.T) {
+	const u64 = onnxpb.TensorProto_UINT64
+	x := ir.Tensor{Type: ir.T(ir.U64, 3), I: []int64{-1, 5, -1 << 63}} // 2^64-1, 5, 2^63
+	y := ir.Tensor{Type: ir.T(ir.U64, 3), I: []int64{1, 6, 7}}
+	for _, c := range []struct {
+		op   string
+		attr []*onnxpb.AttributeProto
+		want []int64
+	}{
+		{"Greater", nil, []int64{1, 0, 1}}, {"LessOrEqual", nil, []int64{0, 1, 0}}, {"Max", nil, []int64{-1, 6, -1 << 63}}, {"Min", nil, []int64{1, 5, 7}},
+		{"ReduceMax", nil, []int64{-1}}, {"ReduceMin", nil, []int64{5}}, {"ArgMin", nil, []int64{1}},
+	} {
+		operands := in("x", "y")
+		if len(c.want) == 1 {
+			operands = in("x")
+		}
+		m := model(18, []*onnxpb.ValueInfoProto{vi("x", u64, 3), vi("y", u64, 3)}, nil, node(c.op, "", operands, in("z"), c.attr...))
+		m.Graph.Output[0].Type.GetTensorType().ElemType = proto.Int32(int32(u64))
+		g := mustImport(t, save(t, m), Options{}).Graph
+		out, _, err := ref.Run(g, map[string]ir.Tensor{"x": x, "y": y}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := out["z"].I; !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.op, got, c.want)
+		}
+	}
+}
