@@ -156,6 +156,9 @@ func (c *call) execute(p *plan.Plan, src *data.Source, choices []choice) error {
 			return err
 		}
 	}
+	if c.checkpoint != "" || c.resume != "" {
+		c.detail("reading the data (%s) and the frozen weights once for their SHA-256: a run goes on only with those it began with", plan.FormatBytes(src.Bytes()))
+	}
 	out, err := c.openMetrics()
 	if err != nil {
 		return err

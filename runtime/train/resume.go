@@ -28,6 +28,7 @@ func (t *trainer) manifest() checkpoint.Manifest {
 		Tool: t.plan.Tool, Model: t.plan.Model, GraphSum: t.plan.GraphSum, Step: t.done, Seed: t.o.Seed,
 		Epoch: t.done * t.o.Accumulate / t.perEpoch, Position: t.done * t.o.Accumulate % t.perEpoch,
 	}
+	m.DataSum, m.Frozen = t.identity.data, t.identity.frozen
 	for _, o := range t.plan.Options {
 		if keyed(o.Key) {
 			m.Settings = append(m.Settings, checkpoint.Setting{Key: o.Key, Value: o.Value})

@@ -40,6 +40,8 @@ type trainer struct {
 	record  metrics.Step
 	out     *metrics.Writer
 	res     *Result
+
+	identity identity
 }
 
 // newTrainer checks everything that can be checked before the first step. Options that do not hold together are listed at once.
@@ -64,6 +66,9 @@ func newTrainer(ctx context.Context, exe *runtime.Executable, store *Store, o Op
 		return nil, ir.Errorf(ir.Unsupported, ir.Origin{}, "program step of the plan gives no loss")
 	}
 	if err := t.plant(); err != nil {
+		return nil, err
+	}
+	if err := t.identify(); err != nil {
 		return nil, err
 	}
 	if o.Metrics != nil {

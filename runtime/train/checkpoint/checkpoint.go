@@ -57,6 +57,12 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
+// Content is a parameter that the run uses and does not change.
+type Content struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
 // Manifest says what run a checkpoint belongs to and how far that run was. Write fills Schema and Files.
 type Manifest struct {
 	Schema   string    `json:"schema"`
@@ -67,7 +73,9 @@ type Manifest struct {
 	Epoch    int64     `json:"epoch"`    // of the next microbatch
 	Position int64     `json:"position"` // of the next microbatch within the epoch
 	Seed     int64     `json:"seed"`
-	Settings []Setting `json:"settings"` // sorted by key; those that change what is computed
+	Settings []Setting `json:"settings"`              // sorted by key; those that change what is computed
+	DataSum  string    `json:"data_sha256,omitempty"` // of the content of the data
+	Frozen   []Content `json:"frozen,omitempty"`      // in the order of the plan
 	Files    []File    `json:"files"`
 }
 
@@ -211,7 +219,8 @@ func Latest(dir string) (c *Checkpoint, skipped []error, err error) {
 	return nil, skipped, nil
 }
 
-// Compare lists all that keeps a run from going on from a checkpoint, in one *ir.Error of kind Usage: another graph, seed or setting.
+// Compare lists all that keeps a run from going on from a checkpoint, in one *ir.Error of kind Usage: another graph, seed or setting; where
+// these agree, other data or other frozen weights.
 func (m *Manifest) Compare(now *Manifest) error {
 	var problems []string
 	differ := func(what, then, is string) {
@@ -235,11 +244,11 @@ func (m *Manifest) Compare(now *Manifest) error {
 	for _, k := range order {
 		differ(k, values(m.Settings, k), values(now.Settings, k))
 	}
-	if len(problems) == 0 {
-		return nil
+	if len(problems) > 0 {
+		return &ir.Error{Kind: ir.Usage, Cause: fmt.Errorf("cannot resume from step %d: %s", m.Step, strings.Join(problems, "; ")),
+			Remedy: "give the settings of that run, or start anew without --resume"}
 	}
-	return &ir.Error{Kind: ir.Usage, Cause: fmt.Errorf("cannot resume from step %d: %s", m.Step, strings.Join(problems, "; ")),
-		Remedy: "give the settings of that run, or start anew without --resume"}
+	return m.compareContent(now)
 }
 
 func orNone(s string) string {
