@@ -30,6 +30,9 @@ func (b *builder) gather(axis int64) (*kernel, error) {
 		return nil, err
 	}
 	total := b.outType(0).Elems()
+	if total == 0 {
+		return b.k, b.launch("gather", "check_indices", b.dev.blocksFor(idx.Elems()), threads, 0, b.in[1], idx.Elems(), n, idx.DType == ir.I64, record)
+	}
 	return b.k, b.launch("gather", "gather"+width(data.DType), b.dev.blocksFor(total), threads, 0,
 		b.out[0], b.in[0], b.in[1], total, idx.Elems(), n, inner, idx.DType == ir.I64, record)
 }
@@ -66,6 +69,9 @@ func (b *builder) gatherND(batch int64) (*kernel, error) {
 		return nil, err
 	}
 	total := b.outType(0).Elems()
+	if total == 0 {
+		return b.k, b.launch("gather", "check_tuples", b.dev.blocksFor(t.rows), threads, 0, append([]any{b.in[1], t.rows, idx.DType == ir.I64, t.record}, t.args...)...)
+	}
 	return b.k, b.launch("gather", "gather_nd"+width(data.DType), b.dev.blocksFor(total), threads, 0,
 		append([]any{b.out[0], b.in[0], b.in[1], total, t.size, idx.DType == ir.I64, t.record}, t.args...)...)
 }

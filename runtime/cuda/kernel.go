@@ -33,6 +33,7 @@ func families() []func(*builder) (*kernel, error) {
 		reduceKernel,
 		matmulKernel,
 		convKernel,
+		attentionKernel,
 		poolKernel,
 		softmaxKernel,
 		normKernel,

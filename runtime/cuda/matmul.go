@@ -23,6 +23,9 @@ func matmulKernel(b *builder) (*kernel, error) {
 		return nil, err
 	}
 	bytes := t.DType.Bits() / 8
+	if b.tensorCores(o, g) {
+		return b.matmulMMA(o, g)
+	}
 	for _, p := range g.batches {
 		grid := [3]int{int((g.m + tileSide - 1) / tileSide), int((g.n + tileSide - 1) / tileSide), int(p.n)}
 		args := []any{from(b.out[0], p.first[0]*g.m*g.n, bytes), from(b.in[0], p.first[1], bytes), from(b.in[1], p.first[2], bytes), g.m, g.n, g.k, g.am, g.ak, g.bk, g.bn}
@@ -120,4 +123,52 @@ func (p *piece) batchArgs() []any {
 		}
 	}
 	return out
+}
+
+// The tiles of matmulmma.c, and the least extents for which they pay.
+const (
+	mmaSide  = 128
+	mmaLeast = 32
+	mmaPiece = 8 // elements of a copy of 16 bytes
+)
+
+// tensorCores tells whether a product of halves can be made of copies of 16 bytes on a device that has the instructions.
+func (b *builder) tensorCores(o op.MatMul, g *product) bool {
+	d := b.outType(0).DType
+	if d != ir.F16 && d != ir.BF16 || b.dev.arch < 80 || min(g.m, g.n, g.k) < mmaLeast {
+		return false
+	}
+	for i := range 2 {
+		s := b.inType(i).Shape
+		if s[len(s)-1]%mmaPiece != 0 || addressOf(b.in[i])%16 != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *builder) matmulMMA(o op.MatMul, g *product) (*kernel, error) {
+	module, name := "matmulmma_f16", "matmul_"
+	if b.outType(0).DType == ir.BF16 {
+		module = "matmulmma_bf16"
+	}
+	leadA, leadB := g.k, g.k // rows of k
+	if o.TransA {
+		name, leadA = name+"t", g.m
+	} else {
+		name += "n"
+	}
+	if o.TransB {
+		name += "n"
+	} else {
+		name, leadB = name+"t", g.n
+	}
+	for _, p := range g.batches {
+		grid := [3]int{int((g.m + mmaSide - 1) / mmaSide), int((g.n + mmaSide - 1) / mmaSide), int(p.n)}
+		args := []any{from(b.out[0], p.first[0]*g.m*g.n, 2), from(b.in[0], p.first[1], 2), from(b.in[1], p.first[2], 2), g.m, g.n, g.k, leadA, leadB}
+		if err := b.launch(module, name, grid, threads, 0, append(args, p.batchArgs()...)...); err != nil {
+			return nil, err
+		}
+	}
+	return b.k, nil
 }

@@ -37,6 +37,10 @@ func largeCases() []struct {
 		{op.MatMul{TransA: true, TransB: true}, []ir.Type{f(515, 130), f(67, 515)}},
 		{op.MatMul{TransB: true}, []ir.Type{f(4, 2, 65, 32), f(4, 2, 77, 32)}},
 		{op.MatMul{}, []ir.Type{f(1, 700), f(700, 900)}},
+		{op.MatMul{}, []ir.Type{f(136, 72), f(72, 200)}}, // extents of tensor cores
+		{op.MatMul{TransA: true}, []ir.Type{f(72, 136), f(72, 200)}},
+		{op.MatMul{TransB: true}, []ir.Type{f(2, 1, 136, 72), f(3, 200, 72)}},
+		{op.MatMul{TransA: true, TransB: true}, []ir.Type{f(72, 136), f(200, 72)}},
 		{op.MatMul{}, []ir.Type{f(900, 700), f(700, 1)}},
 		{wide, []ir.Type{f(3, 10, 33, 21), f(14, 5, 3, 5)}},
 		{op.ConvGradInput{Strides: wide.Strides, Dilations: wide.Dilations, Pads: wide.Pads, Group: 2, Shape: ir.Shape{3, 10, 33, 21}}, []ir.Type{f(14, 5, 3, 5), f(3, 14, 16, 18)}},
@@ -80,7 +84,15 @@ func (s *suite) large(t *testing.T) {
 				x.Round()
 				in = append(in, x)
 			}
-			err := s.try(t, variants(t, "large", c.op, in))
+			all := variants(t, "large", c.op, in)
+			if _, ok := c.op.(op.MatMul); ok { // narrow floats may have kernels of their own
+				for _, d := range s.opt.DTypes {
+					if narrow, ok := retype(c.op, in, d); ok {
+						all = append(all, variants(t, d.String(), c.op, narrow)...)
+					}
+				}
+			}
+			err := s.try(t, all)
 			if ir.KindOf(err) == ir.Unsupported {
 				t.Skipf("reported by the ops themselves: %v", err)
 			}

@@ -31,3 +31,12 @@ GATHER(u8, 1)
 GATHER(u16, 2)
 GATHER(u32, 4)
 GATHER(u64, 8)
+
+/* for results without elements, of which no thread would look at an index */
+KERNEL check_indices(const void G *idx, i64 count, i64 n, int wide, void G *record) {
+	EACH(i, count) { entry(load_index(idx, i, wide), n, i, record); }
+}
+
+KERNEL check_tuples(const void G *idx, i64 rows, int wide, void G *record, TUPLES) {
+	EACH(r, rows) { PLACE(idx, r, wide, record); }
+}

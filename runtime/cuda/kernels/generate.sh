@@ -16,7 +16,7 @@ if ! command -v "$clang" >/dev/null; then
   exit 1
 fi
 
-# file and element types: f32 f64 h16 make NAME_TYPE.ptx, int the same without a macro, - makes NAME.ptx
+# file and element types: f32 f64 h16 make NAME_TYPE.ptx, int the same without a macro, - makes NAME.ptx, TYPE:80 makes it for sm_80 alone
 modules() {
   cat <<'LIST'
 unary f32 f64 h16 int
@@ -45,7 +45,9 @@ crossentropy f32 f64 h16
 pool f32 f64 h16
 dequantize -
 matmul f32 f64 h16
+matmulmma f16:80 bf16:80
 conv f32 f64 h16
+attention f32 f64 h16
 LIST
 }
 
@@ -66,9 +68,9 @@ modules | while read -r file types; do
     case $t in
     -) name=$file macro= ;;
     int) name=${file}_int macro= ;;
-    *) name=${file}_$t macro=${t^^} ;;
+    *) name=${file}_${t%:80} macro=${t%:80} macro=${macro^^} ;;
     esac
-    compile sm_75 ptx63 "$file" "$name" "$macro"
+    [[ $t = *:80 ]] || compile sm_75 ptx63 "$file" "$name" "$macro"
     compile sm_80 ptx70 "$file" "$name" "$macro"
   done
 done
