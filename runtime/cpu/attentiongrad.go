@@ -150,18 +150,19 @@ func (a *attn) keyGrad(w *worker, s attnSides, dk, dv *floats, group, lo, hi, pi
 			packed = true
 			clear(p[:rows*m])
 			clear(ds[:rows*m])
-			for c := range m {
-				mask := w.f64(attnMask)[:n]
-				if a.hasMask {
-					a.loadMask(mask, b, h, i+c, lo)
-				} else {
-					clear(mask)
-				}
-				for r, x := range mask {
-					weight := weight(scores[r*ld+c]*a.scale+x, lse[c])
-					at := strip(r, c, m)
-					p[at] = weight
-					ds[at] = weight * (grads[r*ld+c] - dot[c]) * a.scale
+			if a.hasMask {
+				a.maskColumns(w, scores, ld, b, h, q, lo, n)
+			}
+			for r := range n {
+				row, grad := scores[r*ld:r*ld+m], grads[r*ld:r*ld+m]
+				pr, dr := p[strip(r, 0, m):], ds[strip(r, 0, m):]
+				for c, x := range row {
+					if !a.hasMask {
+						x *= a.scale
+					}
+					weight := weight(x, lse[c])
+					pr[c*rowStrip] = weight
+					dr[c*rowStrip] = weight * (grad[c] - dot[c]) * a.scale
 				}
 			}
 			mix(w, accV, vld, rows, p, span{s.dy, head, q.lo, q.hi}, v0, v1)
@@ -172,6 +173,17 @@ func (a *attn) keyGrad(w *worker, s attnSides, dk, dv *floats, group, lo, hi, pi
 		row := group*int(a.Keys) + lo + r
 		dk.store(row*int(a.Size)+k0, accK[r*kld:r*kld+k1-k0])
 		dv.store(row*int(a.Width)+v0, accV[r*vld:r*vld+v1-v0])
+	}
+}
+
+// maskColumns scales products and adds the mask, where queries are the columns and n keys from first on the rows.
+func (a *attn) maskColumns(w *worker, scores []float64, ld, b, h int, q span, first, n int) {
+	mask := w.f64(attnMask)[:n]
+	for c := range q.hi - q.lo {
+		a.loadMask(mask, b, h, q.lo+c, first)
+		for r, x := range mask {
+			scores[r*ld+c] = float64(scores[r*ld+c]*a.scale) + x
+		}
 	}
 }
 
