@@ -3,12 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"golang.org/x/term"
 
-	"aitk/internal/durable"
 	"aitk/ir"
 	"aitk/ir/plan"
 	"aitk/runtime"
@@ -91,57 +89,4 @@ func (c *call) progress() *metrics.Progress {
 	}
 	f, ok := c.stderr.(*os.File)
 	return metrics.NewProgress(c.stderr, ok && term.IsTerminal(int(f.Fd())))
-}
-
-// metricsFile is where metrics go. A new file is written as the run goes, so that it can be watched and a killed run leaves its lines. Where a
-// file of that name exists, the lines go beside it and take its place once the run is through.
-type metricsFile struct {
-	w      io.Writer
-	f      *os.File      // written in place
-	beside *durable.File // for a file that is there already
-}
-
-func (c *call) openMetrics() (*metricsFile, error) {
-	m := &metricsFile{}
-	switch {
-	case c.metrics == "":
-		return m, nil
-	case c.metrics == "-":
-		m.w = c.lines
-		return m, nil
-	}
-	var err error
-	if m.f, err = os.OpenFile(c.metrics, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err == nil {
-		m.w = m.f
-	} else if errors.Is(err, os.ErrExist) {
-		m.f = nil
-		if st, serr := os.Stat(c.metrics); serr == nil && !st.Mode().IsRegular() { // a pipe or a device has no content to spare
-			m.f, err = os.OpenFile(c.metrics, os.O_WRONLY, 0)
-			m.w = m.f
-		} else {
-			m.beside, err = durable.Create(c.metrics)
-			m.w = m.beside
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--metrics: %w", err)
-	}
-	return m, nil
-}
-
-// writer is nil where no metrics were asked for: an interface that holds no writer.
-func (m *metricsFile) writer() io.Writer { return m.w }
-
-// finish closes the file and, if the run was good, puts it in its place.
-func (m *metricsFile) finish(good bool) error {
-	var err error
-	switch {
-	case m.f != nil:
-		return m.f.Close()
-	case m.beside == nil:
-		return nil
-	case good:
-		err = m.beside.Commit()
-	}
-	return errors.Join(err, m.beside.Close())
 }

@@ -105,6 +105,14 @@ func (c *call) checkTraining() error {
 		if err := c.notAnInput(out.path); err != nil {
 			return err
 		}
+		if err := writable(out.flag, out.path); err != nil {
+			return err
+		}
+	}
+	if c.checkpoint != "" {
+		if err := writableFolder("checkpoint", c.checkpoint); err != nil {
+			return err
+		}
 	}
 	if c.save == "-" {
 		return usagef("--save - : a safetensors file is written at several places; name a file")
@@ -144,6 +152,11 @@ func (c *call) execute(p *plan.Plan, src *data.Source, choices []choice) error {
 	}
 	defer exe.Close()
 	if c.device == "null" || c.device == "" && p.Profile.Device == "null" {
+		for _, flag := range []string{"save", "checkpoint", "resume"} {
+			if c.has(flag) {
+				return usagef("--%s: on device null nothing is computed, so there is nothing to keep; use --device cpu", flag)
+			}
+		}
 		return c.countSteps(exe)
 	}
 	o, more, err := c.trainOptions(p, src)
@@ -156,14 +169,14 @@ func (c *call) execute(p *plan.Plan, src *data.Source, choices []choice) error {
 			return err
 		}
 	}
+	if c.save == "" && c.checkpoint == "" {
+		c.note("the trained weights will not be kept: use --save FILE.safetensors, or --checkpoint DIR")
+	}
 	if c.checkpoint != "" || c.resume != "" {
 		c.detail("reading the data (%s) and the frozen weights once for their SHA-256: a run goes on only with those it began with", plan.FormatBytes(src.Bytes()))
 	}
-	out, err := c.openMetrics()
-	if err != nil {
-		return err
-	}
-	o.Metrics = out.writer()
+	out := &metricsFile{c: c}
+	o.Metrics, o.MetricsBegin = out.writer(), out.begin
 	o.Progress = c.progress()
 	res, err := train.Run(c.ctx, exe.Executable, store, o)
 	_, interrupted := errors.AsType[*train.Interrupted](err)
