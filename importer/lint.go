@@ -109,7 +109,7 @@ func Lint(path string, opt LintOptions) ([]Finding, error) {
 		return l.out, nil
 	}
 	defer f.Close()
-	if v := opsetOf(f.model); v < minOpset {
+	if v := opsetOf(f.model); v > 0 && v < minOpset {
 		l.add(Finding{Code: OldOpset, Severity: LintError, Message: fmt.Sprintf("opset %d is older than %d, the oldest that is read", v, minOpset), Remedy: remedyConvert})
 		return l.out, nil
 	}
