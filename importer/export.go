@@ -258,10 +258,14 @@ func (x *exporter) write(out string) (err error) {
 		}
 	}
 	constants := x.constantTensors()
+	var errs []error // all tensors without content at once
 	for _, t := range tensors {
 		if err := x.fill(t, constants[t], d); err != nil {
-			return x.src.fail(ir.KindOf(err), "tensor %q: %w", t.GetName(), err)
+			errs = append(errs, x.src.fail(ir.KindOf(err), "tensor %q: %w", t.GetName(), err))
 		}
+	}
+	if len(errs) > 0 {
+		return joined(errs)
 	}
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
