@@ -56,6 +56,7 @@ func lora() Pass {
 			if err := a.parameters(targets); err != nil {
 				return err
 			}
+			a.tellShared(targets)
 			a.insert(targets)
 			ctx.Count("weights adapted", int64(len(a.made)))
 			ctx.Count("adapter parameters", a.elems)
@@ -150,18 +151,25 @@ func loraTargetOf(n *ir.Node, params []*ir.Param) (loraTarget, bool) {
 	return loraTarget{}, false
 }
 
+// weightPasses tells ops that weightBehind sees through.
+func weightPasses(o ir.Op) bool {
+	switch x := o.(type) {
+	case op.Cast, op.Dequantize:
+		return true
+	case op.Transpose:
+		return slices.Equal(x.Perm, []int64{1, 0})
+	}
+	return false
+}
+
 // weightBehind follows casts, transposes of matrices and dequantization to a weight.
 func weightBehind(v *ir.Value, params []*ir.Param) (p *ir.Param, turned bool) {
 	for v.Def != nil {
-		switch o := v.Def.Op.(type) {
-		case op.Cast, op.Dequantize:
-		case op.Transpose:
-			if !slices.Equal(o.Perm, []int64{1, 0}) {
-				return nil, false
-			}
-			turned = !turned
-		default:
+		if !weightPasses(v.Def.Op) {
 			return nil, false
+		}
+		if _, ok := v.Def.Op.(op.Transpose); ok {
+			turned = !turned
 		}
 		v = v.Def.In[0]
 	}
@@ -222,7 +230,11 @@ func (a *adapting) choose(targets []loraTarget, rejected map[string]string) erro
 		}
 		a.ctx.Note(fmt.Sprintf("no adapter (%s): %s", r, list))
 	}
-	if len(a.specs) == 0 {
+	switch {
+	case len(a.specs) > 0:
+	case len(reasons) == 0:
+		return ir.Errorf(ir.Usage, ir.Origin{}, "--lora: rank=0 leaves no adapter: the last match decides")
+	default:
 		return ir.Errorf(ir.Usage, ir.Origin{}, "--lora: nothing of what is hit can be adapted: %s", a.ctx.Notes[len(a.ctx.Notes)-1])
 	}
 	return nil
@@ -286,6 +298,28 @@ func (a *adapting) add(weight *ir.Param, name string, s ir.Shape) *ir.Param {
 	p.Role, p.Trainable, p.Of, p.Reason = ir.Weight, true, weight.Name, "adapter of "+weight.Name
 	a.elems += s.Elems()
 	return p
+}
+
+// tellShared marks weights that something reads which their adapter does not follow, as the embedding does that is tied to the last layer: with
+// the adapter added to them they would be other weights there.
+func (a *adapting) tellShared(targets []loraTarget) {
+	params := make([]*ir.Param, a.g.NumValues())
+	for _, p := range a.g.Params {
+		params[p.ID] = p
+	}
+	for _, n := range a.g.Nodes {
+		if slices.ContainsFunc(targets, func(t loraTarget) bool { return t.node == n }) || weightPasses(n.Op) {
+			continue
+		}
+		for _, v := range n.In {
+			p, _ := weightBehind(v, params)
+			i := slices.IndexFunc(a.ctx.Adapters, func(x plan.Adapter) bool { return p != nil && x.Weight == p.Name })
+			if i >= 0 && !a.ctx.Adapters[i].Shared {
+				a.ctx.Adapters[i].Shared = true
+				a.ctx.Note(fmt.Sprintf("the adapter of %q is not for %s %q, which reads the weight too: it cannot be merged", p.Name, ir.OpName(n.Op), n.Origin.Node))
+			}
+		}
+	}
 }
 
 // insert adds the deltas.

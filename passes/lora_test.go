@@ -1,6 +1,7 @@
 package passes_test
 
 import (
+	"strings"
 	"testing"
 
 	"aitk/ir"
@@ -92,5 +93,36 @@ result "y" %4`
 	}
 	if draw("2", "*").Seed == one.Seed {
 		t.Error("two seeds draw the same")
+	}
+}
+
+// A weight that something else reads without the adapter is marked, since merging would change what that reads; rank 0 for all is refused.
+func TestSharedWeightAndNoAdapter(t *testing.T) {
+	const text = `graph @net
+%0 = input "ids" : i64[8]
+%1 = param "wte.weight" trainable weight : f32[16,8]
+%2 = param "fc.weight" trainable weight : f32[8,8]
+%3 = Gather{axis=0} %1 %0
+%4 = MatMul{transB=true} %3 %2
+%5 = MatMul{transB=true} %4 %1
+result "y" %5`
+	ctx := front(t, text, passes.Setting{Key: "loss", Value: "mse"}, passes.Setting{Key: "lora", Value: "*:rank=2"})
+	shared := map[string]bool{}
+	for _, a := range ctx.Adapters {
+		shared[a.Weight] = a.Shared
+	}
+	if len(shared) != 2 || !shared["wte.weight"] || shared["fc.weight"] {
+		t.Errorf("shared: %v", shared)
+	}
+	g, err := ir.Parse(text, op.Vocabulary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := &passes.Context{}
+	if err := none.Options.Set("lora", "*:rank=0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := passes.Run(none, g, passes.Pipeline(), passes.Order()); ir.KindOf(err) != ir.Usage || !strings.Contains(err.Error(), "rank=0 leaves no adapter") {
+		t.Error(err)
 	}
 }

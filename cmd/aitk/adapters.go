@@ -144,7 +144,7 @@ func exportAdapter(c *call) error {
 		return usagef("--adapter needs a file or a folder behind -o")
 	}
 	path := c.out
-	if !strings.HasSuffix(path, ".safetensors") { // a folder, as PEFT loads it
+	if style == adapter.PEFT && !strings.HasSuffix(path, ".safetensors") { // a folder, as PEFT loads it
 		if err := os.MkdirAll(path, 0o777); err != nil {
 			return err
 		}
@@ -191,6 +191,9 @@ func (c *call) exportMerged(arg string) ([]exported, map[string]string, error) {
 		in.Pack = ir.Packing{}
 		read := func(dst []byte) error { return r.ReadAt(q.Name, t, &in, dst, 0) }
 		if a, ok := byWeight[q.Name]; ok {
+			if a.Shared {
+				return nil, nil, usagef("weight %q is read in other places too, where its adapter is not added (a tied embedding, say): merged it would change these; export the adapters with --adapter", q.Name)
+			}
 			if !t.DType.IsFloat() {
 				return nil, nil, usagef("weight %q is %v in the model's file: an adapter cannot be added to it", q.Name, t)
 			}

@@ -87,6 +87,50 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// PEFT keeps alphas beside the file: they come back from the file and from its folder, by pattern, and with use_rslora.
+func TestConfigIsRead(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "adapter_model.safetensors")
+	if err := Write(path, entries(), Options{Style: PEFT}); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{path, dir} {
+		f, err := Open(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries() {
+			if m, ok := f.Find(e.Module); !ok || m.Alpha != e.alpha() {
+				t.Errorf("%s: %q has alpha %v, want %v", p, e.Module, m.Alpha, e.alpha())
+			}
+		}
+	}
+	for text, want := range map[string]float64{
+		`{"r":2,"lora_alpha":32}`:                                 32,
+		`{"r":2,"lora_alpha":32,"use_rslora":true}`:               32 * math.Sqrt(2),
+		`{"lora_alpha":32,"alpha_pattern":{"q":8,"0.q":6,"x":3}}`: 6,
+		`{}`: 2,
+	} {
+		write(t, path, map[string]Content{"base_model.model.layers.0.q.lora_A.weight": content(0, 2, 4), "base_model.model.layers.0.q.lora_B.weight": content(0, 3, 2)})
+		if err := os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, ok := f.Find("layers.0.q"); !ok || m.Alpha != want {
+			t.Errorf("%s: alpha %v, want %v", text, m.Alpha, want)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "adapter_config.json") {
+		t.Error(err)
+	}
+}
+
 // Keys as other tools write them.
 func TestKeys(t *testing.T) {
 	for _, c := range []struct{ a, b, module string }{
@@ -126,6 +170,7 @@ func write(t *testing.T, path string, tensors map[string]Content) {
 }
 
 func TestBadFiles(t *testing.T) {
+	zero := Content{ir.Shape{}, make([]byte, 4)}
 	for _, c := range []struct {
 		want    string
 		tensors map[string]Content
@@ -134,6 +179,7 @@ func TestBadFiles(t *testing.T) {
 		{`module "m" has not both A and B`, map[string]Content{"m.lora_A.weight": content(0, 2, 4)}},
 		{`A [2,4] and B [3,3] do not multiply`, map[string]Content{"m.lora_A.weight": content(0, 2, 4), "m.lora_B.weight": content(0, 3, 3)}},
 		{`"m.alpha" is f32[2], want one float`, map[string]Content{"m.lora_A.weight": content(0, 2, 4), "m.lora_B.weight": content(0, 3, 2), "m.alpha": content(0, 2)}},
+		{`"m.alpha" is 0, want a number other than 0`, map[string]Content{"m.lora_A.weight": content(0, 2, 4), "m.lora_B.weight": content(0, 3, 2), "m.alpha": zero}},
 		{"it holds no adapter", nil},
 	} {
 		path := filepath.Join(t.TempDir(), "a.safetensors")

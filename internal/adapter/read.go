@@ -3,6 +3,9 @@ package adapter
 import (
 	"errors"
 	"fmt"
+	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -39,8 +42,11 @@ type File struct {
 const maxTensors = 1 << 20
 
 // Open reads the names and shapes of an adapter file and its alphas. Every tensor must belong to a module, every module must have A and B that
-// fit; all problems are listed at once.
+// fit; all problems are listed at once. A folder is PEFT's; alphas that its file does not hold are in adapter_config.json beside it.
 func Open(path string) (*File, error) {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		path = filepath.Join(path, peftFile)
+	}
 	s, err := safetensors.Open(path)
 	if err != nil {
 		return nil, err
@@ -77,6 +83,10 @@ func Open(path string) (*File, error) {
 			}
 		}
 	}
+	conf, err := readConfig(path)
+	if err != nil {
+		problems = append(problems, err)
+	}
 	for i := range f.Modules {
 		m := &f.Modules[i]
 		if err := m.check(); err != nil {
@@ -84,7 +94,7 @@ func Open(path string) (*File, error) {
 			continue
 		}
 		if m.Alpha == 0 {
-			m.Alpha = float64(m.Rank())
+			m.Alpha = conf.alpha(m.Name, m.Rank())
 		}
 		f.index(i)
 	}
@@ -123,6 +133,9 @@ func number(s *safetensors.File, x safetensors.Info) (float64, error) {
 	t, err := ir.DecodeTensor(x.Type, raw)
 	if err != nil {
 		return 0, err
+	}
+	if v := t.F[0]; v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%q is %v, want a number other than 0", x.Name, v)
 	}
 	return t.F[0], nil
 }

@@ -87,7 +87,7 @@ func Write(path string, entries []Entry, o Options) error {
 	if o.Style != PEFT {
 		return nil
 	}
-	return writeConfig(filepath.Join(filepath.Dir(path), "adapter_config.json"), entries)
+	return writeConfig(filepath.Join(filepath.Dir(path), configFile), entries)
 }
 
 func (e *Entry) rank() int64    { return e.A.Shape[0] }
@@ -100,6 +100,7 @@ type config struct {
 	Rank         int64              `json:"r"`
 	Alpha        float64            `json:"lora_alpha"`
 	Dropout      float64            `json:"lora_dropout"`
+	RSLoRA       bool               `json:"use_rslora,omitempty"`
 	Bias         string             `json:"bias"`
 	FanInFanOut  bool               `json:"fan_in_fan_out"`
 	Targets      []string           `json:"target_modules"`

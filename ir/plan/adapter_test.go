@@ -11,7 +11,7 @@ import (
 func TestAdapters(t *testing.T) {
 	list := []plan.Adapter{
 		{Weight: "a b\"c.weight", A: "a b\"c.lora_A.weight", B: "x.lora_B.weight_", Scale: 1.0 / 3, InOut: true},
-		{Weight: "z.weight", A: "z.lora_A.weight", B: "z.lora_B.weight", Scale: 2},
+		{Weight: "z.weight", A: "z.lora_A.weight", B: "z.lora_B.weight", Scale: 2, Shared: true},
 	}
 	p := chainPlan(1, "")
 	p.Options = []plan.Option{{Key: "zz", Value: "1"}, {Key: "adapter/old", Value: "x"}}
