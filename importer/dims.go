@@ -48,7 +48,9 @@ func valueInfo(v *onnxpb.ValueInfoProto) ValueInfo {
 func dimText(input string, axis int, d *onnxpb.TensorShapeProto_Dimension) string {
 	switch v := d.GetValue().(type) {
 	case *onnxpb.TensorShapeProto_Dimension_DimValue:
-		return strconv.FormatInt(v.DimValue, 10)
+		if v.DimValue >= 0 { // some exporters write -1 for what is not known
+			return strconv.FormatInt(v.DimValue, 10)
+		}
 	case *onnxpb.TensorShapeProto_Dimension_DimParam:
 		if v.DimParam != "" {
 			return v.DimParam
@@ -58,8 +60,8 @@ func dimText(input string, axis int, d *onnxpb.TensorShapeProto_Dimension) strin
 }
 
 func symbolic(d *onnxpb.TensorShapeProto_Dimension) bool {
-	_, sized := d.GetValue().(*onnxpb.TensorShapeProto_Dimension_DimValue)
-	return !sized
+	v, sized := d.GetValue().(*onnxpb.TensorShapeProto_Dimension_DimValue)
+	return !sized || v.DimValue < 0
 }
 
 // outputs lists the names of the graph's outputs in file order.

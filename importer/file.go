@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"aitk/importer/onnxpb"
+	"aitk/internal/regular"
 	"aitk/ir"
 )
 
@@ -25,14 +26,11 @@ type file struct {
 
 // open reads everything of the file but the data of its tensors.
 func open(path string) (*file, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, &ir.Error{Cause: err}
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("is no regular file")
-	}
 	var m *onnxpb.ModelProto
 	if err == nil {
 		m, err = onnxpb.Read(f, info.Size(), onnxpb.Limits{})

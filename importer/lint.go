@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"aitk/importer/onnxpb"
+	"aitk/internal/regular"
 	"aitk/ir"
 )
 
@@ -76,13 +76,11 @@ func opsetOf(m *onnxpb.ModelProto) (v int64) {
 
 // readable tells whether a path leads to a file that can be opened: what is wrong with it is then its content.
 func readable(path string) bool {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return false
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	return err == nil && info.Mode().IsRegular()
+	return f.Close() == nil
 }
 
 // linter gathers findings.

@@ -24,6 +24,7 @@ const lattice = `
 	ir, ir/plan/planpb < ir/plan
 	ir/plan < ir/plan/check
 
+	internal/regular < internal/safetensors, internal/weights, importer, runtime/train/data, runtime/train/checkpoint, cmd/aitk
 	internal/durable < internal/safetensors, importer, runtime/train/checkpoint, cmd/aitk
 	ir < internal/safetensors
 	ir, internal/quant < internal/weights

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"os"
 
+	"aitk/internal/regular"
 	"aitk/ir/plan"
 	"aitk/passes"
 	"aitk/passes/cost"
@@ -64,7 +64,7 @@ func (c *call) deviceProfile() (*cost.Profile, error) {
 		}
 		return p, nil
 	case c.profile != "":
-		raw, err := os.ReadFile(c.profile)
+		raw, err := regular.ReadFile(c.profile)
 		if err != nil {
 			return nil, cannotOpen("--profile", c.profile, err)
 		}

@@ -62,16 +62,12 @@ func exitCode(err error) int {
 }
 
 // bugMessage says what went wrong when a broken invariant of ours came up outside a pass. The pass driver reports those inside one; here
-// it only matters that the process ends with code 1 and not with Go's own 2, which means wrong usage. Anything else panics on.
+// it only matters that the process ends with code 1 and not with Go's own 2, which means wrong usage.
 func bugMessage(recovered any) string {
 	if recovered == nil {
 		return ""
 	}
-	bug, ok := recovered.(*ir.Bug)
-	if !ok {
-		panic(recovered)
-	}
-	return fmt.Sprintf("aitk: %v\nThis is a fault of aitk, not of your input. Please report it with the command and the lines below.\n%s", bug, debug.Stack())
+	return fmt.Sprintf("aitk: %v\nThis is a fault of aitk, not of your input. Please report it with the command and the lines below.\n%s", recovered, debug.Stack())
 }
 
 // cannotOpen makes the message of a missing file name the argument that asked for it. A file that is not there is a failure and no wrong

@@ -11,9 +11,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
-	"time"
 )
 
 // command is one verb.
@@ -63,33 +60,6 @@ func main() {
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
-}
-
-// sameSignal is how long after the first signal another one counts as the same: timeout(1) and shells send one to the process and one to
-// its group.
-const sameSignal = 300 * time.Millisecond
-
-// interruptible is cancelled by the first SIGINT or SIGTERM: the step that runs is finished and a checkpoint is written. The second
-// signal ends the program at once.
-func interruptible(stderr io.Writer) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-signals
-		first := time.Now()
-		cancel()
-		for range signals {
-			if time.Since(first) > sameSignal {
-				fmt.Fprintln(stderr, "aitk: interrupted twice, stopping at once")
-				os.Exit(exitInterrupted)
-			}
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		cancel()
-	}
 }
 
 // run is the program without the process around it.

@@ -38,7 +38,10 @@ func (m *metricsFile) writer() io.Writer {
 // begin opens the file for the lines from a step on; goesOn tells that the lines before it are there, header included.
 func (m *metricsFile) begin(first int64) (goesOn bool, err error) {
 	path := m.c.metrics
-	if path == "-" {
+	switch path {
+	case "":
+		return false, nil
+	case "-":
 		m.w = m.c.lines
 		return false, nil
 	}

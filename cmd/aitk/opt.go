@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 	"strings"
 
+	"aitk/internal/regular"
 	"aitk/ir"
 	"aitk/ir/op"
 	"aitk/passes"
@@ -39,6 +40,9 @@ func optimize(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := checkLoss(name, graphs[0], list); err != nil {
+		return err
+	}
 	ctx.Programs = graphs
 	// A text may stand at any point of the pipeline; what a pass really needs it says itself.
 	ctx.Assume(passes.Canonical | passes.HasLoss | passes.Split | passes.Differentiated | passes.Updating)
@@ -61,7 +65,7 @@ func readArgument(c *call, name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(c.stdin)
 	}
-	raw, err := os.ReadFile(name)
+	raw, err := regular.ReadFile(name)
 	if err != nil {
 		return nil, cannotOpen("opt", name, err)
 	}
@@ -153,12 +157,28 @@ func pickPasses(names []string) ([]passes.Pass, error) {
 				at = i
 			}
 		}
+		if at < 0 && slices.Contains(passNames(passes.Back()), name) {
+			return nil, usagef("pass %s needs a device and a budget, which a text has not: it belongs to plan (aitk plan MODEL --budget SIZE --print-after %s)", name, name)
+		}
 		if at < 0 {
 			return nil, usagef("no pass is named %q%s; `aitk passes` lists them", name, didYouMean(name, known))
 		}
 		list = append(list, all[at])
 	}
 	return list, nil
+}
+
+// checkLoss refuses passes that begin at the loss where neither the text nor an earlier pass has one.
+func checkLoss(name string, g *ir.Graph, list []passes.Pass) error {
+	have := g.Result("loss") != nil
+	for i := range list {
+		p := &list[i]
+		if p.Needs&passes.HasLoss != 0 && !have {
+			return usagef("%s: pass %s begins at the loss, and the graph has no result \"loss\": name the result so, or run pass loss before it (--passes loss,%s)", name, p.Name, p.Name)
+		}
+		have = have || p.Gives&passes.HasLoss != 0
+	}
+	return nil
 }
 
 // printStats says what each pass did, where that was asked for.

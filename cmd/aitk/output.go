@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"aitk/internal/durable"
+	"aitk/internal/regular"
 	"aitk/ir"
 	"aitk/ir/plan"
 )
@@ -131,19 +132,19 @@ func (c *call) open(arg string) (*subject, error) {
 		path := filepath.Join(dir, "stdin.onnx")
 		return &subject{path: path}, os.WriteFile(path, raw, 0o600)
 	}
-	f, err := os.Open(arg)
+	if st, err := os.Stat(arg); err == nil && st.IsDir() {
+		return nil, usagef("%s is a folder, wanted a model or a plan", arg)
+	}
+	f, err := regular.Open(arg)
 	if err != nil {
 		return nil, cannotOpen(c.cmd.name, arg, err)
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		return nil, usagef("%s is a folder, wanted a model or a plan", arg)
-	}
 	head := make([]byte, len(planMagic))
 	if _, err := io.ReadFull(f, head); err != nil || string(head) != planMagic {
 		return &subject{path: arg}, nil
 	}
-	raw, err := os.ReadFile(arg)
+	raw, err := regular.ReadFile(arg)
 	if err != nil {
 		return nil, err
 	}

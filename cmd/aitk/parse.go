@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"aitk/cmd/aitk/config"
+	"aitk/internal/regular"
 )
 
 // parse reads the words behind the verb. Flags begin with one or two dashes and may stand before or after arguments; a value
@@ -98,7 +98,7 @@ func (c *call) readConfig() error {
 	if c.config == "" {
 		return nil
 	}
-	raw, err := os.ReadFile(c.config)
+	raw, err := regular.ReadFile(c.config)
 	if err != nil {
 		return cannotOpen("--config", c.config, err)
 	}

@@ -176,7 +176,11 @@ func (c *call) execute(p *plan.Plan, src *data.Source, choices []choice) error {
 		c.detail("reading the data (%s) and the frozen weights once for their SHA-256: a run goes on only with those it began with", plan.FormatBytes(src.Bytes()))
 	}
 	out := &metricsFile{c: c}
-	o.Metrics, o.MetricsBegin = out.writer(), out.begin
+	o.Metrics = out.writer()
+	o.Begin = func(first int64) (bool, error) {
+		patient(c.ctx)
+		return out.begin(first)
+	}
 	o.Progress = c.progress()
 	res, err := train.Run(c.ctx, exe.Executable, store, o)
 	_, interrupted := errors.AsType[*train.Interrupted](err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"aitk/internal/regular"
 	"aitk/internal/safetensors"
 	"aitk/internal/weights"
 	"aitk/ir"
@@ -120,7 +121,7 @@ func weightFiles(path string) ([]string, error) {
 
 // indexedFiles reads an index: {"weight_map": {tensor: file}}. Files stay within its folder.
 func indexedFiles(path string) ([]string, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
+
+	"aitk/internal/regular"
 )
 
 // File is an open file. Its methods may be called from several goroutines.
@@ -21,14 +22,11 @@ type File struct {
 
 // Open reads a file's header and keeps the file open until Close.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
 	if err == nil {
 		var x *File
 		if x, err = New(f, st.Size()); err == nil {

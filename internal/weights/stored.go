@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"aitk/internal/regular"
 	"aitk/ir"
 )
 
@@ -39,14 +40,11 @@ func (s *files) find(path string) (opened, error) {
 			return o, nil
 		}
 	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return opened{}, err
 	}
 	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
 	if err == nil && len(s.list) == maxOpen {
 		err = s.list[0].f.Close()
 		s.list = s.list[1:]

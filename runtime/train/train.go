@@ -63,11 +63,11 @@ type Options struct {
 	Resume      string // a checkpoint's folder, a folder of checkpoints, or "latest" of Checkpoints; "": start anew
 
 	Metrics io.Writer // JSON lines; nil: none
-	// MetricsBegin is called before the first line with the step it is of, once nothing but the training can fail any more; goesOn says that
+	// Begin is called once everything is loaded, with the step that comes first and before its line of metrics. goesOn says that
 	// the header and the lines of earlier steps are there already. May be nil.
-	MetricsBegin func(first int64) (goesOn bool, err error)
-	Progress     *metrics.Progress // nil: quiet
-	Save         string            // safetensors file for the trained weights; "": none
+	Begin    func(first int64) (goesOn bool, err error)
+	Progress *metrics.Progress // nil: quiet
+	Save     string            // safetensors file for the trained weights; "": none
 }
 
 // Result is what a run came to.

@@ -165,18 +165,16 @@ func (t *trainer) begin() error {
 	t.moved = t.swapped()
 	t.res.FirstStep = t.done
 	t.now.seed = t.o.Seed
-	if t.out != nil {
-		goesOn := false
-		if t.o.MetricsBegin != nil {
-			var err error
-			if goesOn, err = t.o.MetricsBegin(t.done); err != nil {
-				return err
-			}
+	goesOn := false
+	if t.o.Begin != nil {
+		var err error
+		if goesOn, err = t.o.Begin(t.done); err != nil {
+			return err
 		}
-		if !goesOn {
-			if err := t.out.Header(t.header()); err != nil {
-				return fmt.Errorf("metrics: %w", err)
-			}
+	}
+	if t.out != nil && !goesOn {
+		if err := t.out.Header(t.header()); err != nil {
+			return fmt.Errorf("metrics: %w", err)
 		}
 	}
 	t.o.Progress.Begin(t.done, time.Now())

@@ -26,6 +26,7 @@ import (
 	"slices"
 	"strings"
 
+	"aitk/internal/regular"
 	"aitk/internal/safetensors"
 	"aitk/ir"
 )
@@ -122,7 +123,7 @@ func IsCheckpoint(path string) bool {
 
 // readManifest reads a manifest and checks what it says of itself.
 func readManifest(path string) (*Manifest, error) {
-	f, err := os.Open(filepath.Join(path, manifestFile))
+	f, err := regular.Open(filepath.Join(path, manifestFile))
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint %s: %w", path, err)
 	}
@@ -271,7 +272,7 @@ func values(settings []Setting, key string) string {
 
 // digest reads a file.
 func digest(path string) (bytes int64, sum string, err error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return 0, "", err
 	}

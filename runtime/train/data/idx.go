@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"aitk/internal/regular"
 	"aitk/ir"
 )
 
@@ -63,7 +63,7 @@ type idx struct {
 }
 
 func readIDX(path string) (x idx, err error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return x, err
 	}
