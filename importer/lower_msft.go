@@ -2,7 +2,6 @@ package importer
 
 import (
 	"math"
-	"slices"
 
 	"aitk/importer/onnxpb"
 	"aitk/ir"
@@ -249,13 +248,4 @@ func lowerDynamicQuantizeMatMul(c *call) []*operand {
 	inner := &call{lowering: c.lowering, n: &onnxpb.NodeProto{Output: []string{"", "", ""}}, i: c.i, in: c.in[:1], read: map[string]bool{}}
 	q := lowerDynamicQuantizeLinear(inner)
 	return one(c.integerProduct(q[0], q[2], q[1], 1, 2, 3, 4))
-}
-
-// splitLast cuts the last axis into n equal parts.
-func (c *call) splitLast(x *operand, n int64) []*operand {
-	last := int64(len(x.typ.Shape) - 1)
-	if x.typ.Shape[last]%n != 0 {
-		c.invalid("%v in %d parts", x.typ, n)
-	}
-	return c.split(x, last, slices.Repeat([]int64{x.typ.Shape[last] / n}, int(n)))
 }

@@ -229,11 +229,10 @@ func (r *rnn) block(x *operand, k int64) *operand {
 // direction is one direction being unrolled.
 type direction struct {
 	*rnn
-	d       int
-	w, u    *operand // weights [gates*hidden, input] and [gates*hidden, hidden]
-	wb, ub  *operand // biases [gates*hidden], nil without
-	inputs  *operand // x*w [steps, batch, gates*hidden], biases not yet added
-	initial *operand
+	d      int
+	w, u   *operand // weights [gates*hidden, input] and [gates*hidden, hidden]
+	wb, ub *operand // biases [gates*hidden], nil without
+	inputs *operand // x*w [steps, batch, gates*hidden], biases not yet added
 }
 
 func (r *rnn) direction(d int) *direction {

@@ -18,14 +18,13 @@ type flat struct {
 
 // names is what a scope declares.
 type names struct {
-	outer    *names
-	suffix   string
-	exact    map[string]string // register -> type
-	ranges   map[string]*RegDecl
-	labels   map[string]bool
-	vars     map[string]string
-	targets  map[string]bool
-	prepared bool
+	outer   *names
+	suffix  string
+	exact   map[string]string // register -> type
+	ranges  map[string]*RegDecl
+	labels  map[string]bool
+	vars    map[string]string
+	targets map[string]bool
 }
 
 func (f *flat) fail(line int, format string, args ...any) {
