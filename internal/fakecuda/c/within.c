@@ -7,7 +7,7 @@
 //
 // Not seen: a conflict with a reader that a later reader of the same warp covered and that had synchronised less, which takes partial warp
 // synchronisation; two blocks that touch a place in the same instant on the two workers (set workers to 1 to exclude it); different bytes of one cell
-// remember only the last block that wrote.
+// remember only the last block that wrote, and the last thread that read bytes of their own.
 #include "warp.h"
 #include <stdio.h>
 
@@ -86,8 +86,9 @@ int within_global(blockctx *b, ptx_warp *w, alloc *a, uint64_t ptr, unsigned byt
 			}
 		}
 		if (!write) {
-			if (c->rrun == b->run) c->r = entry(thread, mask | mask_of(c->r), atomic_of(c->r), clk);
-			else if (c->rrun < base) put(&c->r, entry(thread, mask, 0, clk), &c->rrun, b->run);
+			uint32_t old = mask_of(c->r); // bytes of narrow elements beside this one belong to another reader: merged they would accuse it
+			if (c->rrun == b->run) c->r = entry(thread, old & mask ? mask | old : mask, atomic_of(c->r), clk);
+			else if (c->rrun < base || !(old & mask)) put(&c->r, entry(thread, mask, 0, clk), &c->rrun, b->run);
 			else if (!atomic_of(c->r)) c->r |= 1u << 17 | mask << 18; // of a reader this bit says: other blocks as well
 			continue;
 		}
