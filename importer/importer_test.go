@@ -60,6 +60,25 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// A negative size is what some exporters write for a dimension that is not known.
+func TestNegativeDim(t *testing.T) {
+	path := save(t, model(13, []*onnxpb.ValueInfoProto{vi("x", float, -1, 4)}, nil, node("Relu", "r", in("x"), in("y"))))
+	m, err := Inspect(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%v %v %v", m.Inputs, m.Dims[0].Name, m.Dims[0].Where); got != `[{x f32 [x.0 4]}] x.0 [input "x" axis 0]` {
+		t.Errorf("%s", got)
+	}
+	m, err = Import(path, Options{Dims: map[string]int64{"x.0": 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Graph.Inputs[0].Type.String(); got != "f32[2,4]" {
+		t.Errorf("the input is %s", got)
+	}
+}
+
 // TestErrors: each mistake has one message with what to do, and the kind that gives the exit code.
 func TestErrors(t *testing.T) {
 	x := []*onnxpb.ValueInfoProto{vi("x", float, 2, 3)}

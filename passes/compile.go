@@ -197,6 +197,9 @@ func (c *compiler) solve(decide func(*memory.Problem) (*memory.Solution, error),
 	var homes map[string]bool // by parameter name: the host; nil until the step is decided
 	for _, g := range out.programs {
 		p := c.problem(g, homes, lim)
+		if err := p.checkTimes(); err != nil {
+			return nil, err
+		}
 		sol, err := decide(&p.Problem)
 		if err != nil {
 			return nil, err

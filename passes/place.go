@@ -220,6 +220,8 @@ func (p *placement) collectSpans() {
 		merged := t.live[:0]
 		for _, sp := range t.live {
 			switch n := len(merged); {
+			case n > 0 && merged[n-1].End > sp.Start && t.bytes == 0: // whoever holds no byte is in nobody's way
+				merged[n-1].End = max(merged[n-1].End, sp.End)
 			case n > 0 && merged[n-1].End > sp.Start:
 				panic(ir.Bugf("%s takes its seat at moment %d before it is free", p.seatName(int32(i)), sp.Start))
 			case n > 0 && merged[n-1].End == sp.Start:

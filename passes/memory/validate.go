@@ -10,7 +10,8 @@ import (
 // The solver adds bytes and picoseconds of whole steps and scales copies by 1000; these limits keep every figure below 2^63.
 const (
 	maxTotalBytes = math.MaxInt64 / 64
-	maxTotalPicos = math.MaxInt64 / 256 // ten hours
+	// MaxTotalPicos is the longest that the ops of a problem may take together, in picoseconds: ten hours.
+	MaxTotalPicos = math.MaxInt64 / 256
 )
 
 // Validate lists everything that is malformed in p, joined into one error, or returns nil. Solve, Minimum, Unlimited, Bounds and
@@ -45,10 +46,10 @@ func (c *checker) ops() {
 	for i := range c.p.Ops {
 		o := &c.p.Ops[i]
 		j := int32(i)
-		if o.Picos < 0 || o.Picos > maxTotalPicos {
+		if o.Picos < 0 || o.Picos > MaxTotalPicos {
 			c.bad("op %d: %d picoseconds is out of range", j, o.Picos)
-		} else if picos += o.Picos; picos > maxTotalPicos {
-			c.bad("op %d: the step takes more than %d picoseconds", j, int64(maxTotalPicos))
+		} else if picos += o.Picos; picos > MaxTotalPicos {
+			c.bad("op %d: the step takes more than %d picoseconds", j, int64(MaxTotalPicos))
 			picos = 0
 		}
 		if o.ScratchBytes < 0 || o.ScratchBytes > maxTotalBytes {
@@ -193,7 +194,7 @@ func (c *checker) lanes() {
 		c.bad("lanes: rates of %d and %d bytes per second must be positive", l.D2HBytesPerSec, l.H2DBytesPerSec)
 		return
 	}
-	if l.LatencyPicos < 0 || l.LatencyPicos > maxTotalPicos/32 {
+	if l.LatencyPicos < 0 || l.LatencyPicos > MaxTotalPicos/32 {
 		c.bad("lanes: latency of %d picoseconds is out of range", l.LatencyPicos)
 	}
 	if l.DuplexPermille < 0 || l.DuplexPermille > 1000 {
@@ -208,7 +209,7 @@ func (c *checker) lanes() {
 		if v.NoSwap && !v.HostHome || v.Bytes < 0 {
 			continue
 		}
-		if transferPicos(v.Bytes, l.D2HBytesPerSec) > maxTotalPicos/32 || transferPicos(v.Bytes, l.H2DBytesPerSec) > maxTotalPicos/32 {
+		if transferPicos(v.Bytes, l.D2HBytesPerSec) > MaxTotalPicos/32 || transferPicos(v.Bytes, l.H2DBytesPerSec) > MaxTotalPicos/32 {
 			c.bad("value %d: copying %d bytes takes too long to be planned", i, v.Bytes)
 		}
 	}
