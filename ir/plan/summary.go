@@ -35,9 +35,13 @@ func WriteSummary(w io.Writer, p *Plan) error {
 	}
 	row("unlimited arena", "%s", FormatBytes(r.UnlimitedArenaBytes))
 	if r.BudgetBytes >= 0 {
-		row("budget", "%s, %s of unlimited; minimum %s", FormatBytes(r.BudgetBytes), percent(r.BudgetBytes, r.UnlimitedArenaBytes), FormatBytes(r.MinimumBudgetBytes))
+		share := percent(r.BudgetBytes, r.UnlimitedArenaBytes) + " of unlimited"
+		if r.BudgetBytes >= r.UnlimitedArenaBytes {
+			share = "no less than unlimited"
+		}
+		row("budget", "%s, %s; minimum %s", exactBytes(r.BudgetBytes), share, exactBytes(r.MinimumBudgetBytes))
 	} else {
-		row("budget", "none; minimum %s", FormatBytes(r.MinimumBudgetBytes))
+		row("budget", "none; minimum %s", exactBytes(r.MinimumBudgetBytes))
 	}
 	var memory int64
 	for _, a := range p.Arenas {
@@ -60,8 +64,14 @@ func WriteSummary(w io.Writer, p *Plan) error {
 		}
 		row("quantized", "%d weights, %s saved%s", r.QuantizedWeights, FormatBytes(r.QuantizedSavedBytes), lost)
 	}
-	row("predicted step", "%s, %.1f %% over unlimited (at least %.1f %% for this budget), stalled %s",
-		FormatPicos(r.StepPicos), 100*r.Overhead(), float64(r.OverheadBoundPPM)/1e4, FormatPicos(r.StallPicos))
+	step := FormatPicos(r.StepPicos)
+	if over := r.Overhead(); over != 0 || r.OverheadBoundPPM != 0 {
+		step += fmt.Sprintf(", %.1f %% over unlimited (at least %.1f %% for this budget)", 100*over, float64(r.OverheadBoundPPM)/1e4)
+	}
+	if r.StallPicos != 0 {
+		step += ", stalled " + FormatPicos(r.StallPicos)
+	}
+	row("predicted step", "%s", step)
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -75,7 +85,16 @@ func (p *Plan) arenaRow(row func(name, format string, args ...any), a Arena) {
 	if a.Space != ir.Device {
 		name = a.Space.String() + " arena"
 	}
-	row(name, "%s, peak %s, fragmentation %s", FormatBytes(a.Bytes), FormatBytes(peak), percent(a.Bytes-peak, a.Bytes))
+	row(name, "%s, peak %s, fragmentation %s", exactBytes(a.Bytes), exactBytes(peak), percent(a.Bytes-peak, a.Bytes))
+}
+
+// exactBytes is a size for reading with its digits behind it where rounding hid them: sizes that differ must not look alike.
+func exactBytes(n int64) string {
+	s := FormatBytes(n)
+	if exact := fmt.Sprintf("%d B", n); s != exact {
+		s += fmt.Sprintf(" (%s)", exact)
+	}
+	return s
 }
 
 // atPeak names the instruction at the device peak and the largest buffers that are alive there.
@@ -89,7 +108,7 @@ func (p *Plan) atPeak(w io.Writer) {
 	if x, ok := pr.Instrs[peak.At].(*Exec); ok && from(x.Origin) != "" {
 		what += ", " + plain(from(x.Origin))
 	}
-	fmt.Fprintf(w, "  peak at %s pc %d (%s):", plain(pr.Name), peak.At, what)
+	fmt.Fprintf(w, "  peak at instruction %d of program %s (%s):", peak.At, plain(pr.Name), what)
 	alive := Alive(p, peak.Program, peak.At, ir.Device)
 	var parts []string
 	for _, b := range alive[:min(len(alive), mostAlive)] {

@@ -123,7 +123,7 @@ func TestSummary(t *testing.T) {
 	p := measured(6, "")
 	p.Report.UnlimitedArenaBytes, p.Report.MinimumBudgetBytes = 2<<20, 1<<19
 	text := summary(t, p)
-	for _, word := range []string{"chain.onnx", "batch=32", "unlimited arena  2.0 MiB", "1.0 MiB, 50.0 % of unlimited; minimum 512.0 KiB", "pinned arena", "bound", "recomputed", "moved", "predicted step", "peak at step pc"} {
+	for _, word := range []string{"chain.onnx", "batch=32", "unlimited arena  2.0 MiB", "1.0 MiB (1048576 B), 50.0 % of unlimited; minimum 512.0 KiB (524288 B)", "pinned arena", "bound", "recomputed", "moved", "predicted step", "peak at instruction 10 of program step"} {
 		if !strings.Contains(text, word) {
 			t.Errorf("no %q in\n%s", word, text)
 		}
