@@ -364,6 +364,25 @@ func TestBudgetLaw(t *testing.T) {
 	}
 }
 
+// TestTargets: the texts for compute capability 7.5 and 8.0 give the same bits.
+func TestTargets(t *testing.T) {
+	ctl := fake(t)
+	if ctl == nil {
+		t.Skip("a real device has one capability")
+	}
+	m := open(t, "mlp_digits", "golden.json")
+	p := m.compile(t, -1)
+	want := m.train(t, p, 2, cuda.Options{}, false, ctl)
+	defer ctl.Set("sm", 80)
+	ctl.Set("sm", 75)
+	got := m.train(t, p, 2, cuda.Options{}, false, ctl)
+	for name, raw := range want.final {
+		if !bytes.Equal(raw, got.final[name]) {
+			t.Errorf("%s has other bits", name)
+		}
+	}
+}
+
 // TestMemoryLimit: the plan's arena is enough, one byte less fails in Load with the figure.
 func TestMemoryLimit(t *testing.T) {
 	ctl := fake(t)
