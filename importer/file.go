@@ -90,7 +90,8 @@ func (f *file) external(entries []*onnxpb.StringStringEntryProto, want int64) (i
 	}
 	size, err := f.externalSize(location)
 	if errors.Is(err, fs.ErrNotExist) {
-		return ir.Init{Kind: ir.InitAbsent}, nil
+		at := filepath.Join(filepath.Dir(f.path), filepath.FromSlash(location))
+		return ir.Init{Kind: ir.InitAbsent, File: ir.Location{Path: at, Offset: offset, Bytes: length}}, nil
 	}
 	if err != nil {
 		return ir.Init{}, fmt.Errorf("external data in %q: %w", location, err)

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"aitk/ir"
 	"aitk/ir/plan"
@@ -56,13 +58,20 @@ func compile(c *call) error {
 
 // noteAbsent tells of parameters whose content no file has: planning works without, running does not.
 func (c *call) noteAbsent(p *plan.Plan) {
-	var names []string
+	var names, missing []string
 	for _, x := range p.Params {
 		if x.Init.Kind == ir.InitAbsent {
 			names = append(names, x.Name)
+			if at := x.Init.File.Path; at != "" && !slices.Contains(missing, at) {
+				missing = append(missing, at)
+			}
 		}
 	}
+	where := ""
+	if len(missing) > 0 {
+		where = fmt.Sprintf(" (the model keeps it in %s, which does not exist)", listed(missing))
+	}
 	if len(names) > 0 {
-		c.note("%d parameters have no content, so the plan cannot run: %s; give them with --weights", len(names), listed(names))
+		c.note("%d parameters have no content%s, so the plan cannot run: %s; give them with --weights", len(names), where, listed(names))
 	}
 }

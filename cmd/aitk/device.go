@@ -1,7 +1,6 @@
 package main
 
 import (
-
 	"aitk/internal/regular"
 	"aitk/ir/plan"
 	"aitk/passes"

@@ -48,12 +48,37 @@ func (b *builder) bindDims(m *importer.Model) (*binding, error) {
 	if b.source != nil && len(fed) > 0 {
 		b.source.NameInput(fed[0].Name)
 	}
+	if err := b.checkCounts(fed); err != nil {
+		return nil, err
+	}
 	for i, in := range fed {
 		if err := b.bindInput(bound, symbolic, in, i == 0); err != nil {
 			return nil, err
 		}
 	}
 	return bound, nil
+}
+
+// checkCounts refuses data none of whose inputs has as many samples as the target: without one that counts them no batch can be taken.
+func (b *builder) checkCounts(fed []importer.ValueInfo) error {
+	if b.source == nil || b.source.Layout() != data.Samples {
+		return nil
+	}
+	var other *data.Tensor
+	for _, in := range fed {
+		t, ok := b.source.Tensor(in.Name)
+		switch {
+		case !ok || len(t.Type.Shape) == 0:
+		case t.Type.Shape[0] == b.source.Samples():
+			return nil
+		case other == nil:
+			other = &t
+		}
+	}
+	if other == nil {
+		return nil
+	}
+	return usagef("data %s: tensor %q %v has %d samples, %q has %d: each input needs one for every target", b.source.Path(), other.Name, other.Type, other.Type.Shape[0], data.Target, b.source.Samples())
 }
 
 // bindInput binds the dimensions of one input. The first axis counts samples unless the data says otherwise.

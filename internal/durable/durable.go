@@ -29,7 +29,12 @@ type File struct {
 }
 
 // Create begins a file that will stand at path. It gets the permissions of the file that it replaces, else those of any new file.
+//
+// A symbolic link is followed: the file that it leads to is replaced, not the link.
 func Create(path string) (*File, error) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
 	old, err := os.Stat(path)
 	if err == nil && !old.Mode().IsRegular() { // a rename would replace the device or the pipe itself
 		return nil, fmt.Errorf("%s is no regular file", path)

@@ -84,6 +84,9 @@ func (r *Reader) readAt(name string, t ir.Type, in *ir.Init, dst []byte, offset 
 	case ir.InitUniform:
 		return uniform(t, in, dst, offset)
 	case ir.InitAbsent:
+		if in.File.Path != "" {
+			return &ir.Error{Cause: fmt.Errorf("the model keeps its content in %s, which does not exist", in.File.Path), Remedy: "put the file there, or give the weights with --weights"}
+		}
 		return &ir.Error{Cause: fmt.Errorf("the model says its shape %v but not its content", t), Remedy: "give the weights with --weights"}
 	}
 	return fmt.Errorf("unknown kind %d of first content", in.Kind)

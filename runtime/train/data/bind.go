@@ -136,6 +136,8 @@ func (s *Source) bind(p Port) (bound, error) {
 		b.shared = true
 	case len(have) > 0 && have[0] == s.samples && len(want) > 0:
 		return b, fmt.Errorf("tensor %q has samples of shape %v, input %q %v takes samples of shape %v", x.Name, have[1:], p.Name, p.Type, want[1:])
+	case len(have) > 0 && len(want) > 0 && have[1:].Equal(want[1:]):
+		return b, fmt.Errorf("tensor %q %v has %d samples, %s %d: each input needs one for every sample", x.Name, x.Type, have[0], s.counted(), s.samples)
 	default:
 		return b, fmt.Errorf("tensor %q %v has neither the %d samples of the data nor the shape of input %q %v", x.Name, x.Type, s.samples, p.Name, p.Type)
 	}
@@ -150,6 +152,14 @@ func (s *Source) bind(p Port) (bound, error) {
 		b.readBytes, b.writeBytes = b.readBytes/s.samples, b.writeBytes/want[0]
 	}
 	return b, nil
+}
+
+// counted names what the number of samples was taken from.
+func (s *Source) counted() string {
+	if t, ok := s.Tensor(Target); ok && len(t.Type.Shape) > 0 {
+		return fmt.Sprintf("%q has", Target)
+	}
+	return "another tensor has"
 }
 
 // samplesFit compares the shapes of a sample; IDX files know no channels and no flattening, so there the number of elements counts.

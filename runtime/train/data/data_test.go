@@ -151,7 +151,7 @@ func TestBindRefuses(t *testing.T) {
 		{"good", []data.Port{port("x", ir.F32, 4, 3), port("z", ir.F32, 7), port("i", ir.I64, 4), port("target", ir.I64, 4), port("$step", ir.I64)}, nil},
 		{"everything wrong", []data.Port{port("x", ir.F32, 4, 5), port("y", ir.F32, 4, 2), port("z", ir.F32, 8), port("w", ir.F32, 4), port("target", ir.I64, 4)}, []string{
 			`tensor "x" has samples of shape [3], input "x" f32[4,5] takes samples of shape [5]`, `tensor "y" is i64 and input "y" takes f32`,
-			`tensor "z" f32[7] has neither`, `no tensor for input "w" f32[4]; there are "i" i32[10], "target" u8[10]`}},
+			`tensor "z" f32[7] has 7 samples, "target" has 10`, `no tensor for input "w" f32[4]; there are "i" i32[10], "target" u8[10]`}},
 		{"narrowing", []data.Port{port("y", ir.I32, 4, 2)}, []string{"only u8 to f32, u8 to i64 and i32 to i64 are cast"}},
 		{"two batches", []data.Port{port("x", ir.F32, 4, 3), port("target", ir.I64, 5)}, []string{"takes 5 samples, another input takes 4"}},
 		{"nothing wanted", []data.Port{port("$lr", ir.F32)}, []string{"takes no data"}},
