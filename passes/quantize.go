@@ -187,7 +187,7 @@ func (q *quantizing) reason(p *ir.Param, byName bool) string {
 	switch {
 	case p.Trainable:
 		return "it trains"
-	case p.Init.Packed():
+	case p.Init.Packed() && p.Init.Pack.Format != quant.Cast: // floats of another type than the file's are packed from the file's
 		return "it is packed already"
 	case !p.Type.DType.IsFloat():
 		return "it holds no floats"
@@ -259,8 +259,9 @@ func (q *quantizing) measure(p *ir.Param, s *quant.Scheme) (*quant.Loss, error) 
 	if r == nil || p.Init.Kind == ir.InitAbsent {
 		return nil, nil
 	}
-	t := matrix(p.Type)
-	loss, err := s.Measure(func(x []float32, row int64) error { return r.Floats(p.Name, t, &p.Init, x, row) })
+	t, in := matrix(p.Init.Described(p.Type)), p.Init
+	in.Pack = ir.Packing{}
+	loss, err := s.Measure(func(x []float32, row int64) error { return r.Floats(p.Name, t, &in, x, row) })
 	if err != nil {
 		if !strings.Contains(err.Error(), p.Name) {
 			err = fmt.Errorf("parameter %q: %w", p.Name, err)
@@ -318,7 +319,7 @@ func packedParam(g *ir.Graph, p *ir.Param, s *quant.Scheme, part string) *ir.Par
 		name += "$" + part
 	}
 	k := &ir.Param{Value: g.NewValue(name, t), Role: ir.Weight, Init: p.Init, Reason: "frozen, " + part + " of " + schemeName(s)}
-	k.Init.Pack = ir.Packing{Source: p.Type, Format: string(s.Format), Part: part, Axis: int64(s.Axis), Block: s.Block, Double: s.Double}
+	k.Init.Pack = ir.Packing{Source: p.Init.Described(p.Type), Format: string(s.Format), Part: part, Axis: int64(s.Axis), Block: s.Block, Double: s.Double}
 	if part == quant.PartCodes {
 		k.Aliases = p.Aliases
 	} else {

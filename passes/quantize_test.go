@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"aitk/internal/quant"
 	"aitk/ir"
 	"aitk/ir/op"
 	"aitk/ir/plan"
@@ -141,5 +142,40 @@ func TestQuantizeErrors(t *testing.T) {
 	}
 	if q := unread.Quantized[0]; q.RelL2 != plan.NotMeasured || unread.QuantizedRelL2 != plan.NotMeasured || q.Format != "int8" {
 		t.Errorf("without contents: %+v", q)
+	}
+}
+
+// casts is a WeightReader that takes note of how it is asked.
+type casts map[string]string
+
+func (c casts) Floats(name string, t ir.Type, in *ir.Init, x []float32, _ int64) error {
+	c[name] = fmt.Sprint(t, in.Packed())
+	for i := range x {
+		x[i] = float32(i%7) - 3
+	}
+	return nil
+}
+
+// Weights of which the file holds other floats than the graph are packed from the file's.
+func TestQuantizeCastWeights(t *testing.T) {
+	g, err := ir.Parse(threeWeights, op.Vocabulary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := g.Param("flat.weight")
+	p.Init.Pack = ir.Packing{Format: quant.Cast, Part: quant.PartCodes, Source: ir.T(ir.F16, 64, 64)}
+	ctx, asked := &passes.Context{}, casts{}
+	ctx.Options.VerifyEach, ctx.Options.Weights = true, asked
+	if err := ctx.Options.Set("quantize", "flat*:int8"); err != nil {
+		t.Fatal(err)
+	}
+	if err := passes.Run(ctx, g, pick(t, []string{"quantize"}), passes.Order()); err != nil {
+		t.Fatal(err)
+	}
+	if len(ctx.Quantized) != 1 || ctx.Quantized[0].Format != "int8" || asked["flat.weight"] != "f16[64,64] false" {
+		t.Errorf("%+v, asked for %v", ctx.Quantized, asked)
+	}
+	if k := g.Param("flat.weight"); k.Type.DType != ir.I8 || !k.Init.Pack.Source.Equal(ir.T(ir.F16, 64, 64)) {
+		t.Errorf("%v packed from %v", k.Type, k.Init.Pack.Source)
 	}
 }
