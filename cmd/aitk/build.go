@@ -16,6 +16,7 @@ import (
 	"aitk/ir/plan"
 	"aitk/passes"
 	"aitk/passes/cost"
+	"aitk/runtime/train"
 	"aitk/runtime/train/data"
 )
 
@@ -42,6 +43,9 @@ func (b *builder) choose(name, value, why string) {
 
 // build plans a model. With a *passes.FitError the plan is the smallest one. It is nil with --stop-after.
 func (b *builder) build() (*plan.Plan, error) {
+	if _, err := train.ParseSchedule(cmp.Or(b.c.schedule, "constant")); err != nil {
+		return nil, err
+	}
 	g, err := b.importModel()
 	if err != nil {
 		return nil, err

@@ -76,6 +76,9 @@ func findOption(verb, name string) (*option, error) {
 	for _, o := range options() {
 		switch {
 		case !slices.Contains(strings.Fields(o.verbs), verb):
+			if o.name == name && o.shapes && verb == "run" {
+				return nil, usagef("--%s is fixed in the plan that run executes: compile the model again with it", name)
+			}
 			if o.name == name {
 				elsewhere = o.verbs
 			}

@@ -40,7 +40,11 @@ func units() []unit {
 // parseSize reads a size. Fractions are rounded down to whole bytes.
 func parseSize(flag, text string) (size, error) {
 	t := strings.ToLower(strings.TrimSpace(text))
-	wrong := usagef("--%s %s: want a size such as 900MB (10^6), 8GiB (2^30), 65536 (bytes), 60%% or none", flag, text)
+	kinds := "65536 (bytes), 60% of the memory without a budget, or none"
+	if flag != "budget" {
+		kinds = "65536 (bytes) or none"
+	}
+	wrong := usagef("--%s %s: want a size such as 900MB (10^6), 8GiB (2^30), %s", flag, text, kinds)
 	switch t {
 	case "none":
 		return size{kind: sizeNone}, nil

@@ -65,7 +65,11 @@ func ParseSchedule(text string) (Schedule, error) {
 			}
 		}
 		if err != nil || s.Warmup < 0 {
-			problems = append(problems, fmt.Sprintf("%s: want a number of 0 or more", kv))
+			least := 0
+			if k == "steps" {
+				least = 1
+			}
+			problems = append(problems, fmt.Sprintf("%s: want a number of %d or more", kv, least))
 		}
 	}
 	if len(problems) > 0 {

@@ -426,7 +426,7 @@ func TestSchedules(t *testing.T) {
 		t.Errorf("cosine over a run of 40: %v, half-way %v", s, s.At(2, 20))
 	}
 	for text, want := range map[string]string{
-		"step": "want one of constant, linear, cosine", "cosine:warmup=-1": "0 or more", "linear:steps=0": "0 or more", "linear:min=x": "0 or more", "cosine:min=NaN": "0 or more",
+		"step": "want one of constant, linear, cosine", "cosine:warmup=-1": "0 or more", "linear:steps=0": "1 or more", "linear:min=x": "0 or more", "cosine:min=NaN": "0 or more",
 		"constant:min=0.1": "constant knows warmup=", "linear:warmup=1,warmup=2": "twice", "linear:warmup": "linear knows warmup=, steps=, min=",
 	} {
 		if _, err := train.ParseSchedule(text); err == nil || !strings.Contains(err.Error(), want) || ir.KindOf(err) != ir.Usage {
