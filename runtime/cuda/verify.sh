@@ -4,6 +4,7 @@
 #
 #   - ptxas accepts every text: those for sm_75 on 7.5, those for sm_80 on 8.0, 8.6, 8.9, 9.0, 10.0 and 12.0.
 #   - registers, spills and shared memory of each kernel are those of ptxas.golden (write it anew with --update); matmul, conv and attention of f32 and halves spill nothing.
+#   - of the instructions of the tensor-core loops at least 35 % multiply.
 #   - every constant and struct size in include/cuda.h is the vendor's.
 #   - cu compiles against the vendor's header with include/compat in front.
 set -euo pipefail
@@ -66,6 +67,32 @@ elif ! diff ptxas.golden "$scratch/ptxas"; then
   echo "registers or shared memory differ from ptxas.golden: runtime/cuda/verify.sh --update, and say why in the commit"
   exit 1
 fi
+
+echo "-- inner loops"
+mix() { # counts from the label before the first multiplication to the branch back to it
+  awk -v what="$1" '
+    /^\.text\./ { fn = $1; gsub(/^\.text\.|:.*$/, "", fn); n = 0; split("", lab) }
+    /^\.L_x_[0-9]+:/ { l = $1; sub(/:/, "", l); lab[l] = n }
+    /^ +\/\*[0-9a-f]+\*\/ / {
+      ins[n++] = $0
+      if (match($0, /BRA.*\.L_x_[0-9]+/) && match($0, /\.L_x_[0-9]+/)) {
+        t = substr($0, RSTART, RLENGTH)
+        if (t in lab && !(fn in done)) {
+          h = 0
+          for (i = lab[t]; i < n; i++) if (ins[i] ~ what) h++
+          if (h >= 16) { printf "%s: %d of %d instructions multiply, %d %%\n", fn, h, n - lab[t], 100 * h / (n - lab[t]); done[fn] = 1; if (100 * h < 35 * (n - lab[t])) bad = 1 }
+        }
+      }
+    }
+    END { exit bad }'
+}
+for f in matmulmma_f16:HMMA matmulmma_bf16:HMMA matmul_f32:FFMA; do
+  "$ptxas" -arch=sm_80 "kernels/sm_80/${f%:*}.ptx" -o "$scratch/cubin"
+  "$parts/nvidia/cu13/bin/nvdisasm" -c "$scratch/cubin" | mix "${f#*:}" || {
+    echo "${f%:*}: fewer than 35 %"
+    exit 1
+  }
+done
 
 echo "-- header"
 {
