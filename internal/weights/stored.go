@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"aitk/internal/regular"
@@ -41,6 +42,10 @@ func (s *files) find(path string) (opened, error) {
 		}
 	}
 	f, err := regular.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return opened{}, &ir.Error{Cause: fmt.Errorf("the file of its content is not there: %w", err),
+			Remedy: "put the file back there (a plan looks for weights from its own folder), or compile again; with --embed-weights a plan keeps them itself"}
+	}
 	if err != nil {
 		return opened{}, err
 	}
