@@ -27,6 +27,9 @@ func evaluate(c *call) error {
 		return err
 	}
 	p := s.plan
+	if p == nil && c.resume != "" {
+		return usagef("eval of a model has no checkpoint: give the plan of that run, or what `aitk export` makes of the checkpoint: weights with --weights, adapters with --lora 'GLOB:init=FILE'")
+	}
 	b := &builder{c: c, path: s.path, forward: true}
 	if p != nil {
 		b.source, err = c.openData(p)
