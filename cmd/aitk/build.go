@@ -119,6 +119,9 @@ func (b *builder) runPasses(g *ir.Graph) error {
 	c := b.c
 	b.ctx = &passes.Context{Options: c.passes, Profile: b.profile}
 	o := &b.ctx.Options
+	if len(o.LoRA) > 0 && slices.ContainsFunc(c.selection, func(s importer.Selection) bool { return s.Train }) {
+		return usagef("--train and --lora: beside adapters all weights of the model are frozen, so --train would do nothing; leave one of them out")
+	}
 	o.Target = b.targetType()
 	o.MaskEval = true
 	o.VerifyEach = c.verify == "each"
