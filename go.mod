@@ -12,7 +12,6 @@ require (
 	gorgonia.org/cu v0.9.6
 	gorgonia.org/gorgonia v0.9.18
 	gorgonia.org/tensor v0.9.24
-	gorgonia.org/cu v0.9.6
 )
 
 require (
