@@ -139,9 +139,6 @@ func (b *builder) noKernel(t ir.Type) error {
 	return fmt.Errorf("%s has no cuda kernel for %v", ir.OpName(b.x.Op), t)
 }
 
-// done is the kernel with the launches that were added so far.
-func (b *builder) done() (*kernel, error) { return b.k, nil }
-
 // launch adds a launch of a function of a module. Arguments are slices (their addresses), integers, floats and bools; a kernel takes integers as
 // long or int, floats as double or float, and each has eight bytes here.
 func (b *builder) launch(module, name string, grid [3]int, block, shared int, args ...any) error {

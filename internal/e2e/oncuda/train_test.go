@@ -107,7 +107,11 @@ func open(t testing.TB, name, golden string) *model {
 		t.Skip("the golden models are not beside the repository")
 	}
 	var g struct {
-		Loss      struct{ Type string }
+		Loss struct {
+			Type      string
+			ClassAxis int64   `json:"class_axis"`
+			Smoothing float64 `json:"label_smoothing"`
+		}
 		Optimizer struct {
 			Type         string
 			LR, Momentum float64
@@ -146,7 +150,7 @@ func open(t testing.TB, name, golden string) *model {
 	set := func(k, v string) { check(t, o.Set(k, v)) }
 	loss := strings.ReplaceAll(strings.TrimSuffix(g.Loss.Type, "_with_logits"), "_", "-")
 	if loss == "cross-entropy" {
-		loss += ":axis=1"
+		loss += fmt.Sprintf(":axis=%d,label-smoothing=%v", g.Loss.ClassAxis, g.Loss.Smoothing)
 	}
 	set("loss", loss)
 	if p := g.Optimizer; p.Type == "sgd" {
@@ -272,7 +276,10 @@ func (m *model) counters(t testing.TB, p *plan.Plan, ctl *fakecuda.Control) {
 // TestTraining compares losses and parameters with the interpreter, which computes in float64.
 func TestTraining(t *testing.T) {
 	const steps = 2
-	for _, c := range []struct{ model, golden string }{{"mlp_digits", "golden.json"}, {"cnn_mnist", "golden.json"}} {
+	for _, c := range []struct{ model, golden string }{
+		{"mlp_digits", "golden.json"}, {"cnn_mnist", "golden.json"}, {"gpt_mini", "golden.json"}, {"llama_mini", "golden.json"},
+		{"resnet18_mini", "golden.json"}, {"vit_mini", "golden.json"}, {"bert_mini", "golden.json"}, {"unet_seg", "golden.json"},
+	} {
 		t.Run(c.model, func(t *testing.T) {
 			ctl := fake(t)
 			m := open(t, c.model, c.golden)
