@@ -8,6 +8,7 @@ import (
 	"aitk/importer"
 	"aitk/passes"
 	"aitk/passes/estimate"
+	"aitk/runtime/train/data"
 )
 
 func estimateCommand() command {
@@ -39,8 +40,10 @@ func estimateModel(c *call) error {
 	if err != nil {
 		return err
 	}
-	for n := int64(2); dim.name != "" && n <= 1<<batchSteps; n *= 2 {
+	fixed := b.source != nil && b.source.Layout() == data.Batches // given batches are of one size
+	for n := int64(2); dim.name != "" && !fixed && n <= 1<<batchSteps; n *= 2 {
 		quiet := *c
+		quiet.batch = 0 // the dimension says it
 		quiet.stderr, quiet.quiet = io.Discard, true
 		quiet.dims = append(quiet.dims[:len(quiet.dims):len(quiet.dims)], dimension{dim.name, n * dim.size})
 		if _, _, err := quiet.estimateBatch(s.path, r, n*dim.size); err != nil {
