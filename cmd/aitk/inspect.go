@@ -200,29 +200,29 @@ func (d *inspection) write(w io.Writer) error {
 		fmt.Fprintf(t, ": for %s", d.Device)
 	}
 	if d.Producer != "" {
-		fmt.Fprintf(t, ", made by %s", d.Producer)
+		fmt.Fprintf(t, ", made by %s", visible(d.Producer))
 	}
 	fmt.Fprintf(t, ", %d nodes\n", d.Nodes)
 	list := func(title string, values []inspectedValue) {
 		for _, v := range values {
-			fmt.Fprintf(t, "%s\t%s\t%s[%s]\n", title, v.Name, v.DType, strings.Join(v.Shape, ","))
+			fmt.Fprintf(t, "%s\t%s\t%s[%s]\n", title, visible(v.Name), v.DType, visible(strings.Join(v.Shape, ",")))
 		}
 	}
 	list("input", d.Inputs)
 	list("output", d.Outputs)
 	for _, x := range d.Dims {
-		state := fmt.Sprintf("unbound, bind with --dim %s=N or by the data", x.Name)
+		state := fmt.Sprintf("unbound, bind with --dim %s=N or by the data", visible(x.Name))
 		if x.Bound {
 			state = fmt.Sprint(x.Size)
 		}
-		fmt.Fprintf(t, "dim\t%s\t%s\t%s\n", x.Name, state, strings.Join(x.Where, ", "))
+		fmt.Fprintf(t, "dim\t%s\t%s\t%s\n", visible(x.Name), state, visible(strings.Join(x.Where, ", ")))
 	}
 	for _, p := range d.Programs {
-		fmt.Fprintf(t, "program\t%s\t%d instructions\n", p.Name, p.Instructions)
+		fmt.Fprintf(t, "program\t%s\t%d instructions\n", visible(p.Name), p.Instructions)
 	}
 	var ops []string
 	for _, o := range d.Ops {
-		ops = append(ops, fmt.Sprintf("%s x%d", o.Op, o.Count))
+		ops = append(ops, fmt.Sprintf("%s x%d", visible(o.Op), o.Count))
 	}
 	fmt.Fprintf(t, "ops\t%s\n\n", strings.Join(ops, ", "))
 	d.writeParams(t)
@@ -250,7 +250,7 @@ func (d *inspection) writeParams(t io.Writer) {
 		if p.Content == "absent" {
 			why = strings.TrimPrefix(why+"; the file lacks its content", "; ")
 		}
-		fmt.Fprintf(t, "%s\t%s%s\t%d\t%s\t%s\t%s\n", name, p.DType, strings.ReplaceAll(fmt.Sprint(p.Shape), " ", ","), p.Bytes, p.Role, trains, why)
+		fmt.Fprintf(t, "%s\t%s%s\t%d\t%s\t%s\t%s\n", visible(name), p.DType, strings.ReplaceAll(fmt.Sprint(p.Shape), " ", ","), p.Bytes, p.Role, trains, visible(why))
 	}
 	fmt.Fprintf(t, "%d parameters, %s; %s of it trains\n", len(d.Parameters), plan.FormatBytes(all), plan.FormatBytes(trained))
 }
