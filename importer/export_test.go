@@ -60,7 +60,7 @@ func importAnyhow(t *testing.T, path string) *Model {
 	}
 	m, err := Import(path, Options{Dims: dims, Eval: true})
 	if err != nil {
-		t.Skipf("%v", err)
+		t.Fatal(err)
 	}
 	return m
 }

@@ -156,7 +156,7 @@ func TestResumeFromAdapter(t *testing.T) {
 // TestAdapterFiles leaves adapters in all styles with the inputs and the output of our evaluation beside them, for testdata/make/check_adapter.py.
 func TestAdapterFiles(t *testing.T) {
 	if *adapterOut == "" {
-		t.Skip("only with -adapter-out")
+		t.Skip("writes files for another tool to check: give a folder with -adapter-out")
 	}
 	x, p, out := trainedAdapter(t, fluxPlain(t), 6)
 	entries := entriesOf(t, p, out.final)

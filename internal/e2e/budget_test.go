@@ -34,7 +34,7 @@ func TestBudgetLaw(t *testing.T) {
 	}
 	t.Run("collection", func(t *testing.T) {
 		if testing.Short() {
-			t.Skip("takes a minute")
+			t.Skip("-short: the models of the collection take a minute")
 		}
 		for _, r := range planned(t) {
 			t.Run(r.String(), func(t *testing.T) {

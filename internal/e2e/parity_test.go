@@ -87,7 +87,7 @@ func (x *trainer) compareFinal(t *testing.T, out outcome) {
 		check(t, err)
 		defer file.Close()
 	}
-	worst, worstName := 0.0, ""
+	worst, worstName, compared := 0.0, "", 0
 	for _, name := range sortedKeys(x.g.Final) {
 		f := x.g.Final[name]
 		if slices.Contains(x.g.Noise, name) {
@@ -117,6 +117,7 @@ func (x *trainer) compareFinal(t *testing.T, out outcome) {
 					u += (want[i] - first[i]) * (want[i] - first[i])
 				}
 				rel, limit := math.Sqrt(d)/math.Sqrt(u), max(3*dev.UpdateRelL2, 1e-6)
+				compared++
 				if rel/limit > worst {
 					worst, worstName = rel/limit, name
 				}
@@ -129,12 +130,20 @@ func (x *trainer) compareFinal(t *testing.T, out outcome) {
 		for at, want := range f.Samples {
 			i, err := strconv.Atoi(at)
 			check(t, err)
-			if d, limit := math.Abs(got[i]-want), max(3*dev.MaxAbs, 1e-6); !(d <= limit) {
+			d, limit := math.Abs(got[i]-want), max(3*dev.MaxAbs, 1e-6)
+			if d/limit > worst {
+				worst, worstName = d/limit, name
+			}
+			compared++
+			if !(d <= limit) {
 				t.Errorf("%s[%d]: %.9g, golden %.9g, limit %.3g", name, i, got[i], want, limit)
 			}
 		}
 	}
-	t.Logf("parameters: worst %.2f of the limit at %s", worst, worstName)
+	if compared == 0 {
+		t.Error("no parameter was compared")
+	}
+	t.Logf("parameters: worst %.2f of the limit at %s (%d comparisons)", worst, worstName, compared)
 }
 
 // noiseElements marks the elements that the golden leaves out of deviation_f32_quiet: their gradient of step 0 is not zero but below 1e-5 of the
