@@ -85,7 +85,9 @@ func lossOutput(g *ir.Graph, o *Options) (ir.Result, error) {
 	return ir.Result{}, ir.Errorf(ir.Usage, ir.Origin{}, "%s: the model has no output %q; it has %s", flag, name, strings.Join(names, ", "))
 }
 
-// appendLoss builds the loss that o.Loss names. With masked, samples from number "$valid" on do not count.
+// appendLoss builds the loss that o.Loss names. With masked, samples from number "$valid" on do not count, and where batches of equal size may
+// count differently (labels are ignored) or are summed, two more results say what the mean over a whole data set is made of: "$sum" over all
+// that counts in the batch, and "$count", how much that is; both scalars of the loss's dtype.
 func appendLoss(g *ir.Graph, o *Options, masked bool) error {
 	out, err := lossOutput(g, o)
 	if err != nil {
@@ -114,6 +116,13 @@ func appendLoss(g *ir.Graph, o *Options, masked bool) error {
 		return nil
 	}
 	g.Results = append(g.Results, ir.Result{Name: "loss", Value: v})
+	if masked && l.count != nil && (o.Loss.HasIgnore || o.Loss.Reduction == "sum") {
+		sum := v
+		if o.Loss.Reduction != "sum" {
+			sum = l.b.Add(op.Mul{}, v, l.count)
+		}
+		g.Results = append(g.Results, ir.Result{Name: "$sum", Value: sum}, ir.Result{Name: "$count", Value: l.count})
+	}
 	return nil
 }
 
@@ -124,6 +133,7 @@ type lossBuilder struct {
 	name   string    // of the output
 	out    *ir.Value // as the model gives it, then widened
 	masked bool
+	count  *ir.Value // masked: how many labels or elements count, a scalar of the loss's dtype; nil: not asked for
 }
 
 func (l *lossBuilder) build() (*ir.Value, error) {
@@ -211,10 +221,7 @@ func (l *lossBuilder) elementwise() (*ir.Value, error) {
 // reduce takes the mean or sum over all elements that count.
 func (l *lossBuilder) reduce(e *ir.Value) *ir.Value {
 	b, s := l.b, e.Type.Shape
-	axes := make([]int64, len(s))
-	for i := range axes {
-		axes[i] = int64(i)
-	}
+	axes := allAxes(s)
 	if !l.masked || len(s) == 0 || s[0] == 0 {
 		switch {
 		case len(s) == 0:
@@ -232,9 +239,18 @@ func (l *lossBuilder) reduce(e *ir.Value) *ir.Value {
 	samples[0] = s[0]
 	counts := b.Add(op.Less{}, b.Add(op.Iota{DType: ir.I64, Shape: samples, Step: 1}), valid)
 	sum := b.Add(op.ReduceSum{Axes: axes}, b.Add(op.Where{}, counts, e, b.Scalar(e.Type.DType, 0)))
+	l.count = b.Add(op.Mul{}, b.Add(op.Cast{To: e.Type.DType}, valid), b.Scalar(e.Type.DType, float64(s.Elems()/s[0])))
 	if l.spec.Reduction == "sum" {
 		return sum
 	}
-	elems := b.Add(op.Mul{}, b.Add(op.Cast{To: e.Type.DType}, valid), b.Scalar(e.Type.DType, float64(s.Elems()/s[0])))
-	return b.Add(op.Div{}, sum, elems)
+	return b.Add(op.Div{}, sum, l.count)
+}
+
+// allAxes of a shape.
+func allAxes(s ir.Shape) []int64 {
+	axes := make([]int64, len(s))
+	for i := range axes {
+		axes[i] = int64(i)
+	}
+	return axes
 }

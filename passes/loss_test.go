@@ -180,6 +180,54 @@ func TestMaskedLoss(t *testing.T) {
 	}
 }
 
+// Over batches that differ in what counts, "$sum" and "$count" add up to the mean over all of it.
+func TestEvalCounts(t *testing.T) {
+	for _, c := range []struct {
+		spec  string
+		shape []int64
+		all   float64 // that counts in 3 samples if no label is ignored; 0: the results are not there
+	}{
+		{"mse", []int64{4, 3}, 0}, {"cross-entropy", []int64{4, 5}, 0}, {"mse:reduction=sum", []int64{4, 3}, 9}, {"cross-entropy:reduction=sum", []int64{4, 6, 5}, 18},
+		{"cross-entropy:ignore-index=1", []int64{4, 6, 5}, 18}, {"nll:ignore-index=1", []int64{4, 5}, 3}, {"cross-entropy:ignore-index=1,reduction=sum,shift=2", []int64{4, 6, 5}, 12},
+	} {
+		t.Run(c.spec, func(t *testing.T) {
+			g, inputs, _, _ := lossGraph(t, lossCase{spec: c.spec, shape: c.shape, ignore: 1})
+			ctx := &passes.Context{Options: options(t, "loss", c.spec, "mask-eval", "true")}
+			if err := passes.Run(ctx, g, pick(t, []string{"loss", "eval"}), passes.Order()); err != nil {
+				t.Fatal(err)
+			}
+			inputs["$valid"] = ir.Tensor{Type: ir.T(ir.I64), I: []int64{3}}
+			ignores := strings.Contains(c.spec, "ignore")
+			labels := inputs["target"].I
+			clear(labels)
+			for _, ignored := range []bool{false, ignores} {
+				want := c.all
+				if ignored {
+					labels[1], want = 1, want-1 // the second sample's of rank 1, else the first sample's second
+					if strings.Contains(c.spec, "shift") {
+						want++ // nothing predicts the first positions
+					}
+				}
+				got := evaluate(t, ctx.Program("eval"), inputs, nil)
+				sum, has := got["result $sum"]
+				if has != (c.all > 0) {
+					t.Fatalf("results %v", got)
+				}
+				if !has {
+					return
+				}
+				count, mean := got["result $count"].F[0], got["result loss"].F[0]
+				if strings.Contains(c.spec, "sum") {
+					mean /= count
+				}
+				if count != want || math.Abs(sum.F[0]-mean*count) > 1e-12*math.Abs(sum.F[0]) {
+					t.Errorf("sum %v of %v (want %v), mean %v", sum.F[0], count, want, mean)
+				}
+			}
+		})
+	}
+}
+
 func TestChooseLoss(t *testing.T) {
 	for _, c := range []struct {
 		out, target ir.Type

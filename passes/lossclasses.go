@@ -41,6 +41,8 @@ func (l *lossBuilder) overClasses() (*ir.Value, error) {
 	x = l.widen(x)
 	if l.masked && len(target.Type.Shape) > 0 {
 		target = l.maskLabels(target)
+		counts := l.b.Add(op.Cast{To: x.Type.DType}, l.counts(target))
+		l.count = l.b.Add(op.ReduceSum{Axes: allAxes(target.Type.Shape)}, counts)
 	}
 	if l.spec.Name == "nll" {
 		return l.nll(x, target, axis), nil
@@ -71,13 +73,17 @@ func (l *lossBuilder) maskLabels(target *ir.Value) *ir.Value {
 	return l.b.Add(op.Where{}, counts, target, l.b.Scalar(ir.I64, float64(l.spec.IgnoreIndex)))
 }
 
+// counts tells which labels are not ignored.
+func (l *lossBuilder) counts(target *ir.Value) *ir.Value {
+	return l.b.Add(op.Not{}, l.b.Add(op.Equal{}, target, l.b.Scalar(ir.I64, float64(l.spec.IgnoreIndex))))
+}
+
 // nll is the negative mean (or sum) of the log-probabilities at the labels that count.
 func (l *lossBuilder) nll(x, target *ir.Value, axis int64) *ir.Value {
 	b, d := l.b, x.Type.DType
 	var counts *ir.Value
 	if l.spec.HasIgnore {
-		ignore := b.Scalar(ir.I64, float64(l.spec.IgnoreIndex))
-		counts = b.Add(op.Not{}, b.Add(op.Equal{}, target, ignore))
+		counts = l.counts(target)
 		target = b.Add(op.Where{}, counts, target, b.Scalar(ir.I64, 0))
 	}
 	at := x.Type.Shape.Clone()
@@ -88,10 +94,7 @@ func (l *lossBuilder) nll(x, target *ir.Value, axis int64) *ir.Value {
 		l.masked = false
 		return l.reduce(picked)
 	}
-	axes := make([]int64, len(target.Type.Shape))
-	for i := range axes {
-		axes[i] = int64(i)
-	}
+	axes := allAxes(target.Type.Shape)
 	sum := b.Add(op.ReduceSum{Axes: axes}, b.Add(op.Where{}, counts, picked, b.Scalar(d, 0)))
 	if l.spec.Reduction == "sum" {
 		return sum

@@ -22,12 +22,14 @@ type EvalOptions struct {
 
 // EvalResult is what an evaluation came to.
 type EvalResult struct {
-	Loss    float64 // mean over samples: each batch's loss counts with its samples
+	Loss    float64 // mean over all labels or elements that count, whatever the loss's reduction; of a model's own loss the mean over samples
 	Metric  string  // name
 	Value   float64 // of the metric; accuracy lies in [0,1]
 	Samples int64   // judged
 	Skipped int64   // samples of a last, partial batch that the program cannot mask
 	Seconds float64
+
+	counted float64 // what the loss is divided by
 }
 
 func (r *EvalResult) String() string {
@@ -78,7 +80,7 @@ func newEvaluator(exe *runtime.Executable, src *data.Source, order *data.Order, 
 	if p == nil {
 		return nil, &ir.Error{Kind: ir.Unsupported, Cause: fmt.Errorf("the plan has no program eval"), Remedy: "compile it with one"}
 	}
-	results := []string{"loss"}
+	results := []string{"loss", "$sum", "$count"}
 	if m.Name != "" && m.Name != "loss" && m.Name != "perplexity" {
 		results = append(results, m.output(p))
 	}
@@ -109,6 +111,11 @@ func newEvaluator(exe *runtime.Executable, src *data.Source, order *data.Order, 
 	return e, nil
 }
 
+// counts tells whether the program says itself how much of a batch counts.
+func (e *evaluator) counts() bool {
+	return e.call.result("$count") != nil && e.call.result("$sum") != nil
+}
+
 // count is the number of samples to judge, in layout Samples.
 func (e *evaluator) count() int64 {
 	if e.order != nil {
@@ -133,7 +140,11 @@ func (e *evaluator) run(ctx context.Context) (*EvalResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Loss /= float64(r.Samples)
+	if e.counts() && r.counted == 0 {
+		return nil, &ir.Error{Kind: ir.Usage, Cause: fmt.Errorf("data %s: none of the labels of %d samples counts, all are ignored", e.src.Path(), r.Samples),
+			Remedy: "judge other data, or look at ignore-index of --loss"}
+	}
+	r.Loss /= r.counted
 	switch {
 	case e.scorer != nil:
 		r.Value = e.scorer.value()
@@ -193,8 +204,14 @@ func (e *evaluator) batch(ctx context.Context, r *EvalResult, valid int64) error
 	if err := e.call.read(); err != nil {
 		return err
 	}
-	r.Loss += e.call.scalarOf("loss") * float64(valid)
 	r.Samples += valid
+	if !e.counts() {
+		r.Loss += e.call.scalarOf("loss") * float64(valid)
+		r.counted += float64(valid)
+	} else if n := e.call.scalarOf("$count"); n > 0 { // a mean over nothing is NaN, and counts nothing
+		r.Loss += e.call.scalarOf("$sum")
+		r.counted += n
+	}
 	if e.scorer != nil {
 		e.scorer.add(valid)
 	}

@@ -17,7 +17,7 @@
 //	step    one microbatch: inputs of the model, target, and of $step $micro $lr $seed those it uses; results loss (divided by the number of
 //	        microbatches), ok, and without program update grad_norm
 //	update  once per optimizer step, only with accumulation or clipping: $lr $step -> ok, grad_norm
-//	eval    inputs of the model, target, $valid (how many leading samples count) -> outputs, loss
+//	eval    inputs of the model, target, $valid (how many leading samples count) -> outputs, loss; $sum and $count where batches do not count by their samples
 //	save    stores all parameters that some program changes
 //
 // Errors: *ir.Error with Kind Usage (data does not fit, wrong options, a checkpoint of another run), Failed (a bad label), Numeric (NaN or Inf; the
