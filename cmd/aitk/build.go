@@ -13,6 +13,7 @@ import (
 	"aitk/internal/safetensors"
 	"aitk/internal/weights"
 	"aitk/ir"
+	"aitk/ir/op"
 	"aitk/ir/plan"
 	"aitk/passes"
 	"aitk/passes/cost"
@@ -102,7 +103,26 @@ func (b *builder) importModel() (*ir.Graph, error) {
 			return nil, err
 		}
 	}
+	if n := normsInInference(m.Graph); n > 0 && c.batchNorm == "" && !b.forward {
+		b.choose("batch-norm", importer.BatchNormAsExported, fmt.Sprintf("%d in inference form, their running statistics do not move: --batch-norm %s trains as the module does, %s says that this is meant",
+			n, importer.BatchNormTrain, importer.BatchNormFrozen))
+	}
 	return m.Graph, nil
+}
+
+// normsInInference counts the batch norms that train their scale but not their statistics.
+func normsInInference(g *ir.Graph) int {
+	trains := map[*ir.Value]bool{}
+	for _, p := range g.Params {
+		trains[p.Value] = p.Trainable
+	}
+	count := 0
+	for _, n := range g.Nodes {
+		if _, ok := n.Op.(op.BatchNormInference); ok && trains[n.In[1]] {
+			count++
+		}
+	}
+	return count
 }
 
 // inner is --output where it names a tensor that is no output of the model: the graph is then computed up to there only.
