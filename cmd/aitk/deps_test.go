@@ -49,6 +49,8 @@ const lattice = `
 	internal/fakecuda < internal/fakecuda/ptxc
 	internal/ptx, internal/fakecuda, runtime/cuda/drv < runtime/cuda
 
+	passes/memory < passes/memory/moccasin
+	passes/memory/moccasin < cmd/aitk
 	passes, passes/cost < passes/estimate
 	internal/adapter, passes/estimate < cmd/aitk, internal/e2e
 	internal/e2e, internal/fakecuda < internal/e2e/oncuda
@@ -63,6 +65,7 @@ const testLattice = `
 	runtime/ref < ir/op, ir/gen, importer, passes
 	ir/plan/check, ir/op, ir/gen < ir/plan, ir/plan/check
 	internal/safetensors, internal/weights, ir/gen < importer, passes, internal/quant
+	passes/memory/moccasin < passes/memory
 	ir/gen, runtime/null, runtime/cpu, runtime/ref < runtime, runtime/train
 	runtime/devicetest, runtime/ref, ir/gen < runtime/cpu, runtime/cuda, runtime/null
 	importer, internal/weights, runtime/ref, ir/gen < runtime/gorgonia

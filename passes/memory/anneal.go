@@ -22,6 +22,27 @@ type search struct {
 	best   snapshot        // the best plan within budget, if any
 	cost   int64           // its time; math.MaxInt64: none
 	done   []change        // the move under way
+	moves  int64           // so far
+
+	stop     func() bool
+	improved func(Progress)
+	ended    bool // stop said so
+}
+
+// askEvery is how many moves pass between two questions whether to stop.
+const askEvery = 256
+
+// stopped asks the caller whether to stop, who once having said so is not asked again.
+func (x *search) stopped() bool {
+	x.ended = x.ended || x.stop != nil && x.stop()
+	return x.ended
+}
+
+// tell tells the caller of a plan that is the best so far.
+func (x *search) tell(s *state) {
+	if x.improved != nil {
+		x.improved(Progress{Moves: x.moves, StepPicos: x.cost, PeakBytes: s.tree.peak()})
+	}
 }
 
 // change is one step of a move, kept to be undone.
@@ -82,6 +103,7 @@ func (x *search) record() {
 	if x.picos < x.cost && x.tree.peak() <= x.budget && x.hostFits() {
 		if cost := x.stepPicos(); cost < x.cost {
 			x.best, x.cost = x.snap(), cost
+			x.tell(x.state)
 		}
 	}
 }
@@ -121,6 +143,9 @@ func (x *search) anneal(moves int64) {
 	over := x.tree.over(x.budget)
 	cost := x.stepPicos()
 	for i := range moves {
+		if x.moves++; x.moves%askEvery == 0 && x.stopped() {
+			return
+		}
 		left := (moves - i) * 1024 / moves // of 1024
 		heat := heat0>>8 + heat0*left/1024*left/2048
 		was := cost + scaled(over, price)

@@ -60,45 +60,24 @@ func (m *model) overhead(gaps []baseGap, budget int64) Bound {
 }
 
 func (m *model) flowBound(gaps []baseGap, budget int64, mean bool) Bound {
-	need := m.opBytes(m.liveBytes())
-	speed := m.copied(gaps, need, mean)
-	rows := m.rows(need, budget)
-	if len(rows) == 0 {
+	c := m.newCover(gaps, budget, mean)
+	if len(c.rows) == 0 {
 		return Bound{Name: noBound}
 	}
 	name := intervalFlow
 	if m.p.Lanes != nil {
 		name = jointFlow
 	}
-	demand := make([]int64, len(rows))
-	for k := range rows {
-		demand[k] = rows[k].demand
-	}
-	var columns []column
-	for i := range gaps {
-		if c, ok := m.column(&gaps[i], rows); ok {
-			columns = append(columns, c)
-		}
-	}
-	unit := priceUnit(columns, speed)
-	arcs := make([]flowArc, 0, len(columns)+1)
-	for _, c := range columns {
-		arcs = append(arcs, flowArc{from: c.from, to: c.to, cap: c.bytes, cost: min(perByte(c.picos, c.bytes, unit), priceUnits)})
-	}
-	if speed > 0 {
-		arcs = append(arcs, flowArc{from: 0, to: int32(len(rows)), cap: noLimit, cost: min(perByte(1e12, speed, unit), priceUnits)})
-	}
-	prices := rowPrices(demand, arcs, prohibitiveGap)
 	best := new(big.Int)
-	scaled := make([]int64, len(prices))
+	scaled := make([]int64, len(c.prices))
 	for k := int64(16); k > 0; k-- {
-		for i := range prices {
-			scaled[i] = prices[i] * k / 16
+		for i := range c.prices {
+			scaled[i] = c.prices[i] * k / 16
 		}
-		if v := certify(demand, columns, scaled, unit, speed); v.Cmp(best) > 0 {
+		if v := certify(c.demand, c.columns, scaled, c.unit, c.speed); v.Cmp(best) > 0 {
 			best = v
 		}
-		if speed == 0 {
+		if c.speed == 0 {
 			break // only with lanes can lower prices be worth more
 		}
 	}
@@ -106,6 +85,46 @@ func (m *model) flowBound(gaps []baseGap, budget int64, mean bool) Bound {
 		return Bound{Name: noBound}
 	}
 	return Bound{OverheadPicos: best.Int64(), Name: name}
+}
+
+// cover is the covering problem of the stages over budget, with the prices that the flow finds.
+type cover struct {
+	rows    []row
+	demand  []int64 // by row
+	columns []column
+	prices  []int64 // by row: of a byte, unit of them a picosecond
+	unit    int64
+	speed   int64 // what the lanes carry in a second of overhead
+}
+
+func (m *model) newCover(gaps []baseGap, budget int64, mean bool) *cover {
+	need := m.opBytes(m.liveBytes())
+	c := &cover{unit: 1, speed: m.copied(gaps, need, mean)}
+	if budget < 0 {
+		return c
+	}
+	if c.rows = m.rows(need, budget); len(c.rows) == 0 {
+		return c
+	}
+	c.demand = make([]int64, len(c.rows))
+	for k := range c.rows {
+		c.demand[k] = c.rows[k].demand
+	}
+	for i := range gaps {
+		if col, ok := m.column(&gaps[i], c.rows); ok {
+			c.columns = append(c.columns, col)
+		}
+	}
+	c.unit = priceUnit(c.columns, c.speed)
+	arcs := make([]flowArc, 0, len(c.columns)+1)
+	for _, col := range c.columns {
+		arcs = append(arcs, flowArc{from: col.from, to: col.to, cap: col.bytes, cost: min(perByte(col.picos, col.bytes, c.unit), priceUnits)})
+	}
+	if c.speed > 0 {
+		arcs = append(arcs, flowArc{from: 0, to: int32(len(c.rows)), cap: noLimit, cost: min(perByte(1e12, c.speed, c.unit), priceUnits)})
+	}
+	c.prices = rowPrices(c.demand, arcs, prohibitiveGap)
+	return c
 }
 
 // column is a gap as the flow sees it: it covers rows from..to-1.

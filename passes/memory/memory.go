@@ -19,6 +19,9 @@
 //	all, err := memory.Unlimited(&p)               // no recompute, no swap
 //	bound := memory.Bounds(&p)                     // what no plan of this order can beat
 //	r, err := memory.Simulate(&p, sol)             // what a plan really does
+//	free, err := memory.SolveFree(&p, memory.Options{})      // the order is chosen, too
+//	points, err := memory.Sweep(&p, budgets, memory.Options{}) // plans for many budgets, never slower with more
+//	why, err := memory.Explain(&p, sol)            // prices of bytes, and why each value is kept, recomputed or swapped
 //
 // # Code map
 //
@@ -28,6 +31,7 @@
 //	swap.go lanes.go snapshot.go    swaps in it: gaps, placing on the lanes, the search's clock
 //	candidate.go greedy.go greedyswap.go drop.go   the seed: least cost per byte at the peak; taking back what proved unnecessary
 //	anneal.go rebuild.go random.go  improvement: annealing along the budget, destroy and repair
+//	free.go sweep.go explain.go     orders to choose from, many budgets in one run, reasons
 //	minimum.go solve.go             the peak-minimiser; the order of events of Solve
 //	gaps.go bounds.go copied.go flow.go            certified bounds: op degree, interval flow, the same with lanes
 //
@@ -133,8 +137,22 @@ type Bound struct {
 	Name          string // of the bound that gave OverheadPicos
 }
 
-// Options steers the search; the zero value is the default. The same options give the same plan: effort counts moves, never time.
+// Options steers the search; the zero value is the default. The same options give the same plan: effort counts moves, never time. Stop is the
+// only way in which time can matter, and only if the caller lets it.
 type Options struct {
-	Moves int64 // search moves; 0: a default by problem size
+	Moves int64 // search moves, as many as one likes; 0: a default by problem size
 	Seed  uint64
+	// Stop is asked every few hundred moves or less; where it says true the search ends with the best plan so far. A caller that wants to stop after some
+	// seconds reads its clock here. nil: never. Where it is called and how often depends on the problem and the options alone.
+	Stop func() bool
+	// Improved is told of every plan that is better than all before it, as soon as the search has it; a caller that reads its clock here knows when
+	// the best plan was found. nil: nobody wants to know.
+	Improved func(Progress)
+}
+
+// Progress is a plan that the search has found.
+type Progress struct {
+	Moves     int64 // of the search so far; 0 while it makes its seeds
+	StepPicos int64
+	PeakBytes int64
 }

@@ -15,7 +15,7 @@ func (x *search) rebuild(steps int64) {
 	s.logging = true
 	was := s.stepPicos()
 	for range steps {
-		if g.steps >= steps {
+		if g.steps >= steps || x.stopped() {
 			return
 		}
 		list := s.recomputes()

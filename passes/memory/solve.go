@@ -58,29 +58,37 @@ func Solve(p *Problem, o Options) (*Solution, error) {
 	if err := Validate(p); err != nil {
 		return nil, err
 	}
+	sol, _, err := solveFrom(p, o, nil)
+	return sol, err
+}
+
+// solveFrom is Solve of a valid problem with plans of it that the search starts from, too: the result is not slower than those of them that are within the budget.
+func solveFrom(p *Problem, o Options, known []snapshot) (*Solution, snapshot, error) {
 	m := newModel(p)
 	s := newState(m)
 	budget := p.BudgetBytes
 	gaps := m.baseGaps()
 	floor := m.degree(gaps)
 	if budget < 0 || s.tree.peak() <= budget {
-		sol, err := m.finish(s.snap())
+		plan := s.snap()
+		sol, err := m.finish(plan)
 		if err == nil {
 			sol.Bound = Bound{PeakBytes: floor, Name: noBound}
 		}
-		return sol, err
+		return sol, plan, err
 	}
 	least := m.leastPeak(floor, budget)
 	if least.peak > budget {
-		return nil, m.infeasible(floor)
+		return nil, snapshot{}, m.infeasible(floor)
 	}
-	sol, err := m.finish(m.improve(least.plan, o))
+	plan := m.improve(append([]snapshot{least.plan}, known...), o)
+	sol, err := m.finish(plan)
 	if err != nil {
-		return nil, err
+		return nil, snapshot{}, err
 	}
 	sol.Bound = m.overhead(gaps, budget)
 	sol.Bound.PeakBytes = floor
-	return sol, nil
+	return sol, plan, nil
 }
 
 // infeasible describes the least peak.
@@ -95,8 +103,8 @@ func (m *model) infeasible(floor int64) error {
 	return &InfeasibleError{BudgetBytes: m.p.BudgetBytes, MinimumBytes: r.PeakBytes, BoundBytes: floor, Stage: r.PeakStage, Alive: r.Alive}
 }
 
-// improve finds a good plan within the budget, given a feasible one.
-func (m *model) improve(feasible snapshot, o Options) snapshot {
+// improve finds a good plan within the budget, given some, the first of which is.
+func (m *model) improve(known []snapshot, o Options) snapshot {
 	budget := m.p.BudgetBytes
 	moves := o.Moves
 	if moves == 0 {
@@ -106,6 +114,7 @@ func (m *model) improve(feasible snapshot, o Options) snapshot {
 		}
 	}
 	x := newSearch(newState(m), budget, o.Seed)
+	x.stop, x.improved = o.Stop, o.Improved
 	for _, means := range m.seedOptions() {
 		aims := m.aims(budget)
 		if means.swaps && m.n > 1000 {
@@ -119,13 +128,16 @@ func (m *model) improve(feasible snapshot, o Options) snapshot {
 			x.offer(s)
 		}
 	}
-	s := newState(m)
-	s.restore(feasible)
-	s.dropIdle(budget)
-	x.offer(s)
+	for _, plan := range known {
+		s := newState(m)
+		s.restore(plan)
+		x.offer(s)
+		s.dropIdle(budget)
+		x.offer(s)
+	}
 	// Several short runs beat a long one on small problems, where each either finds the way or does not.
 	run := max(1, min(moves/3, 6000+100*int64(m.n)))
-	for k := int64(0); k == 0 || (k+1)*run <= moves; k++ {
+	for k := int64(0); k == 0 || (k+1)*run <= moves && !x.stopped(); k++ {
 		if start := x.best; k%2 == 0 {
 			x.load(start)
 		} else {
@@ -160,6 +172,7 @@ func (x *search) offer(s *state) {
 	if s.tree.peak() <= x.budget && s.hostFits() {
 		if cost := s.stepPicos(); cost < x.cost {
 			x.best, x.cost = s.snap(), cost
+			x.tell(s)
 		}
 	}
 }
