@@ -34,6 +34,8 @@ const lattice = `
 
 	ir < passes/cost
 	ir, ir/op, ir/plan, ir/plan/check, passes/cost, passes/memory, passes/pack < passes
+	passes/memory < passes/memory/networks
+	passes/memory/networks < cmd/aitk
 
 	ir, ir/plan, ir/plan/check < runtime
 	ir, ir/op < runtime/ref, runtime/gorgonia
@@ -67,6 +69,7 @@ const testLattice = `
 	internal/safetensors, internal/weights, ir/gen < importer, passes, internal/quant
 	passes/memory/moccasin < passes/memory
 	ir/gen, runtime/null, runtime/cpu, runtime/ref < runtime, runtime/train
+	passes/memory/networks < passes/memory
 	runtime/devicetest, runtime/ref, ir/gen < runtime/cpu, runtime/cuda, runtime/null
 	importer, internal/weights, runtime/ref, ir/gen < runtime/gorgonia
 `
