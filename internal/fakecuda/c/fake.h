@@ -32,8 +32,8 @@ enum { MEM_DEVICE, MEM_PINNED, MEM_REGISTERED, MEM_CONST };
 // vcell remembers, for 16 bytes, the operations that touched them last: the writer and up to three readers that nothing orders among each
 // other. 0: none.
 typedef struct { uint32_t w, r[3]; } vcell;
-// bcell remembers, for 4 bytes, who touched them within one launch: see within.c.
-typedef struct { uint32_t wrun, w, rrun, r; } bcell;
+// bcell remembers, for 4 bytes, who touched them within one launch: see within.c, which reads and writes each pair as one.
+typedef struct { uint32_t wrun, w, rrun, r; } __attribute__((aligned(16))) bcell;
 
 typedef struct alloc {
 	uint64_t base, bytes;

@@ -58,11 +58,21 @@ static uint32_t bytemask(uint64_t ptr, uint64_t end) { // of the 4 bytes at ptr 
 	return (uint32_t)((1u << (stop - cell)) - 1) & ~((1u << (ptr - cell)) - 1);
 }
 
-// Two workers share the cells of global memory without a lock. The entry goes before the run that it belongs to: a worker that looks in between sees an entry
-// of an older run, and at worst misses what it would have seen a moment later; it never sees a race that is none.
-static void put(uint32_t *e, uint32_t entry, uint32_t *run, uint32_t r) {
-	__atomic_store_n(e, entry, __ATOMIC_RELAXED);
-	__atomic_store_n(run, r, __ATOMIC_RELEASE);
+// Two workers share the cells of global memory without a lock. An entry and the run that it belongs to are read and written as one, so a worker never sees one
+// worker's entry with another one's run, which would be a race that is none (narrow elements of two blocks share a cell). An update that is overwritten
+// between reading and writing is lost: at worst a race goes unseen.
+typedef union {
+	struct { uint32_t run, e; };
+	uint64_t both;
+} mark;
+
+static mark take(const uint32_t *run) {
+	mark m = {.both = __atomic_load_n((const uint64_t *)run, __ATOMIC_RELAXED)};
+	return m;
+}
+static void put(uint32_t *run, uint32_t entry, uint32_t r) {
+	mark m = {{r, entry}};
+	__atomic_store_n((uint64_t *)run, m.both, __ATOMIC_RELAXED);
 }
 
 static int past(const blockctx *b, uint32_t run) { // an earlier block that released before this one acquired
@@ -78,27 +88,28 @@ int within_global(blockctx *b, ptx_warp *w, alloc *a, uint64_t ptr, unsigned byt
 	bcell *c = a->bc + (ptr - (a->base & ~3ull)) / 4;
 	for (uint64_t p = ptr; p < end; p = (p & ~3ull) + 4, c++) {
 		uint32_t mask = ((uint32_t)p | bytes) & 3 ? bytemask(p, end) : 15;
-		if (c->wrun >= base && (mask & mask_of(c->w)) && !(atomic && atomic_of(c->w))) {
-			if (c->wrun != b->run) {
-				if (!past(b, c->wrun)) conflict(b, w, 0, p, thread, write, c->w, c->wrun, 1);
-			} else if (!seen(b, w, c->w, thread) && !(write && same_store(w, b, c->w, data, (void *)ptr, bytes))) {
-				conflict(b, w, 0, p, thread, write, c->w, c->wrun, 1);
+		mark wr = take(&c->wrun), rd = take(&c->rrun);
+		if (wr.run >= base && (mask & mask_of(wr.e)) && !(atomic && atomic_of(wr.e))) {
+			if (wr.run != b->run) {
+				if (!past(b, wr.run)) conflict(b, w, 0, p, thread, write, wr.e, wr.run, 1);
+			} else if (!seen(b, w, wr.e, thread) && !(write && same_store(w, b, wr.e, data, (void *)ptr, bytes))) {
+				conflict(b, w, 0, p, thread, write, wr.e, wr.run, 1);
 			}
 		}
 		if (!write) {
-			uint32_t old = mask_of(c->r); // bytes of narrow elements beside this one belong to another reader: merged they would accuse it
-			if (c->rrun == b->run) c->r = entry(thread, old & mask ? mask | old : mask, atomic_of(c->r), clk);
-			else if (c->rrun < base || !(old & mask)) put(&c->r, entry(thread, mask, 0, clk), &c->rrun, b->run);
-			else if (!atomic_of(c->r)) c->r |= 1u << 17 | mask << 18; // of a reader this bit says: other blocks as well
+			uint32_t old = mask_of(rd.e); // bytes of narrow elements beside this one belong to another reader: merged they would accuse it
+			if (rd.run == b->run) put(&c->rrun, entry(thread, old & mask ? mask | old : mask, atomic_of(rd.e), clk), b->run);
+			else if (rd.run < base || !(old & mask)) put(&c->rrun, entry(thread, mask, 0, clk), b->run);
+			else if (!atomic_of(rd.e)) put(&c->rrun, rd.e | 1u << 17 | mask << 18, rd.run); // of a reader this bit says: other blocks as well
 			continue;
 		}
-		if (c->rrun >= base && (mask & mask_of(c->r))) {
-			int others = c->rrun != b->run || atomic_of(c->r);
-			if (others && !(c->rrun != b->run && past(b, c->rrun))) conflict(b, w, 0, p, thread, 1, c->r, c->rrun != b->run ? c->rrun : base, 0);
-			else if (c->rrun == b->run && !seen(b, w, c->r, thread)) conflict(b, w, 0, p, thread, 1, c->r, c->rrun, 0);
+		if (rd.run >= base && (mask & mask_of(rd.e))) {
+			int others = rd.run != b->run || atomic_of(rd.e);
+			if (others && !(rd.run != b->run && past(b, rd.run))) conflict(b, w, 0, p, thread, 1, rd.e, rd.run != b->run ? rd.run : base, 0);
+			else if (rd.run == b->run && !seen(b, w, rd.e, thread)) conflict(b, w, 0, p, thread, 1, rd.e, rd.run, 0);
 		}
-		uint32_t keep = c->wrun == b->run && c->w >> 22 == thread && (c->w & CLK) == clk ? mask_of(c->w) : 0;
-		put(&c->w, entry(thread, mask | keep, atomic, clk), &c->wrun, b->run);
+		uint32_t keep = wr.run == b->run && wr.e >> 22 == thread && (wr.e & CLK) == clk ? mask_of(wr.e) : 0;
+		put(&c->wrun, entry(thread, mask | keep, atomic, clk), b->run);
 	}
 	return 0;
 }
