@@ -53,6 +53,7 @@ build-cuda:
 
 test-cuda:
 	$(CUDA_ENV) $(GO) test -tags cuda -timeout 30m $(CUDA_TESTS)
+	$(CUDA_ENV) $(GO) test -tags cuda -timeout 30m -run CUDA ./cmd/aitk
 
 test-gpu:
 	AITK_GPU=1 $(CUDA_ENV) $(GO) test -tags cuda -count 1 -v -timeout 30m $(CUDA_TESTS)

@@ -42,6 +42,7 @@ const lattice = `
 	runtime, ir/op < runtime/cpu, runtime/cuda, runtime/null
 	runtime/cpu < runtime/cuda
 	runtime, runtime/ref, ir/gen < runtime/devicetest
+	runtime, ir/op < runtime/calibrate
 	ir, internal/safetensors < runtime/train/data, runtime/train/checkpoint, runtime/train/metrics
 	ir/op < runtime/train/data
 	runtime, internal/safetensors, internal/weights < runtime/train
@@ -54,7 +55,7 @@ const lattice = `
 	passes/memory < passes/memory/moccasin
 	passes/memory/moccasin < cmd/aitk
 	passes, passes/cost < passes/estimate
-	internal/adapter, passes/estimate < cmd/aitk, internal/e2e
+	internal/adapter, passes/estimate, runtime/calibrate < cmd/aitk, internal/e2e
 	internal/e2e, internal/fakecuda < internal/e2e/oncuda
 	importer, importer/onnxgo, passes, runtime/train, runtime/cpu, runtime/cuda, runtime/null < cmd/aitk, internal/e2e, internal/conformance
 	runtime/ref, runtime/gorgonia, runtime/devicetest, ir/gen, ir/plan/check < cmd/aitk, internal/e2e, internal/conformance
@@ -72,6 +73,8 @@ const testLattice = `
 	passes/memory/networks < passes/memory
 	runtime/devicetest, runtime/ref, ir/gen < runtime/cpu, runtime/cuda, runtime/null
 	importer, internal/weights, runtime/ref, ir/gen < runtime/gorgonia
+	runtime/cpu < runtime/calibrate
+	internal/fakecuda < cmd/aitk
 `
 
 // foreign is who may import which module, by the beginning of its packages' paths; all may import the standard library.

@@ -16,6 +16,14 @@ func (c *call) compileMemory(ctx *passes.Context, profile *cost.Profile) (*plan.
 	case sizePercent:
 		m.BudgetPercent = c.budget.percent
 	case sizeAuto:
+		if c.device == "cuda" && c.gpu == "" {
+			free, err := freeOnDevice()
+			if err != nil {
+				return nil, err
+			}
+			m.BudgetBytes = free
+			break
+		}
 		if profile.MemoryBytes == 0 {
 			return nil, usagef("--budget auto is the memory of a card, and profile %s has none: give --gpu NAME or a size", profile.Name)
 		}
@@ -76,7 +84,7 @@ func (c *call) deviceProfile() (*cost.Profile, error) {
 		}
 		return p, nil
 	case c.device == "cuda":
-		return nil, usagef("this build has no CUDA device; to plan for a card give --gpu NAME")
+		return c.cardProfile()
 	case c.device == "null":
 		return cost.Null(), nil
 	}

@@ -29,7 +29,8 @@ type finding struct {
 }
 
 func doctor(c *call) error {
-	list := []finding{toolFinding(), goFinding(), coresFinding(), memoryFinding(), arenaFinding(), tempFinding(), cudaFinding(), cardsFinding()}
+	list := []finding{toolFinding(), goFinding(), coresFinding(), memoryFinding(), arenaFinding(), tempFinding()}
+	list = append(append(list, cudaFindings()...), cardsFinding())
 	if c.wants("json") {
 		if err := c.show(map[string]func(io.Writer) error{"json": func(w io.Writer) error { return writeJSON(w, list) }}); err != nil {
 			return err
@@ -166,10 +167,6 @@ func tempFinding() finding {
 		return finding{"temporary files", "note", err.Error(), "set TMPDIR to a folder that can be written; only reproducers and models from standard input need it"}
 	}
 	return finding{"temporary files", "ok", "go to " + os.TempDir(), ""}
-}
-
-func cudaFinding() finding {
-	return finding{"cuda", "note", "this build has no CUDA device", "plan for a card with --gpu NAME; run with --device cpu"}
 }
 
 func cardsFinding() finding {

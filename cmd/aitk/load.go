@@ -11,6 +11,7 @@ import (
 	"aitk/ir/plan"
 	"aitk/runtime"
 	"aitk/runtime/cpu"
+	"aitk/runtime/cuda"
 	"aitk/runtime/null"
 	"aitk/runtime/train"
 	"aitk/runtime/train/metrics"
@@ -36,6 +37,11 @@ func (c *call) load(p *plan.Plan) (*loaded, *train.Store, error) {
 	case "null":
 		x.counts = null.Open()
 		dev = x.counts
+	case "cuda":
+		var err error
+		if dev, err = cuda.Open(cuda.Options{}); err != nil {
+			return nil, nil, err
+		}
 	default:
 		return nil, nil, usagef("the plan is for device %s, which this build does not have: compile the model again for --device cpu, or try it with --device null", name)
 	}

@@ -39,6 +39,7 @@ func commands() []command {
 		estimateCommand(),
 		optCommand(),
 		doctorCommand(),
+		calibrateCommand(),
 		versionCommand(),
 	}
 }

@@ -32,9 +32,12 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"aitk": main})
 }
 
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:           filepath.Join(root, "testdata", "script"),
+func TestScripts(t *testing.T) { testscript.Run(t, scriptParams("script")) }
+
+// scriptParams are for the scripts of a folder of testdata.
+func scriptParams(folder string) testscript.Params {
+	return testscript.Params{
+		Dir:           filepath.Join(root, "testdata", folder),
 		UpdateScripts: *updateScripts,
 		Setup: func(e *testscript.Env) error {
 			golden := filepath.Join(root, "testdata", "golden", "mlp_digits")
@@ -53,7 +56,7 @@ func TestScripts(t *testing.T) {
 			"code": wantCode, "json": wantJSON, "model": writeModel, "tensors": writeTensors, "cut": cutFile, "flip": flipByte,
 			"minimum": setMinimum,
 		},
-	})
+	}
 }
 
 func wantCode(ts *testscript.TestScript, neg bool, args []string) {

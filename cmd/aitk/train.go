@@ -39,8 +39,8 @@ func trainModel(c *call) error {
 	if err := c.checkTraining(); err != nil {
 		return err
 	}
-	if c.gpu != "" && c.device != "null" {
-		return usagef("--gpu %s plans for a card, and this build runs on none: use it with plan or compile, or with --device null", c.gpu)
+	if c.gpu != "" && c.device == "" {
+		return usagef("--gpu %s plans for a card: to run on this machine's give --device cuda as well, to compute nothing --device null; plan and compile need neither", c.gpu)
 	}
 	b, p, err := c.planModel(s.path)
 	if err != nil {

@@ -60,7 +60,7 @@ type event struct {
 func Open(opt Options) (runtime.Device, error) {
 	d, err := open(opt)
 	if err != nil {
-		return nil, &ir.Error{Kind: ir.Usage, Cause: err, Remedy: "`aitk doctor` says what was found; --device cpu runs without a GPU"}
+		return nil, &ir.Error{Kind: ir.Failed, Cause: fmt.Errorf("no cuda device to run on: %w", err), Remedy: "`aitk doctor` says what was found; --device cpu runs without a GPU"}
 	}
 	return d, nil
 }
