@@ -33,6 +33,7 @@ const lattice = `
 	importer < importer/onnxgo
 
 	ir < passes/cost
+	passes/pack < passes/pack/packcsv
 	ir, ir/op, ir/plan, ir/plan/check, passes/cost, passes/memory, passes/pack < passes
 	passes/memory < passes/memory/networks
 	passes/memory/networks < cmd/aitk
@@ -57,6 +58,7 @@ const lattice = `
 	passes, passes/cost < passes/estimate
 	internal/adapter, passes/estimate, runtime/calibrate < cmd/aitk, internal/e2e
 	internal/e2e, internal/fakecuda < internal/e2e/oncuda
+	passes/pack/packcsv < cmd/aitk
 	importer, importer/onnxgo, passes, runtime/train, runtime/cpu, runtime/cuda, runtime/null < cmd/aitk, internal/e2e, internal/conformance
 	runtime/ref, runtime/gorgonia, runtime/devicetest, ir/gen, ir/plan/check < cmd/aitk, internal/e2e, internal/conformance
 	cmd/aitk/config < cmd/aitk

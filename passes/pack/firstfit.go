@@ -1,68 +1,68 @@
 package pack
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // firstFitLimit bounds first fit, which looks at every placed conflict of every item.
 const firstFitLimit = 4000
 
 // firstFit places the items in rank order, fixed ones first, each at the lowest offset that no conflicting placed item touches. It
-// handles any spans.
+// handles any parts.
 func (p *problem) firstFit(keys []int32) []int64 {
-	order := make([]int, len(p.items))
-	for i := range order {
-		order[i] = i
+	order := make([]int32, len(p.items))
+	for i, k := range keys {
+		order[k] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		fa, fb := p.buffers[p.items[a].buffer].Fixed, p.buffers[p.items[b].buffer].Fixed
-		if fa != fb {
-			if fa {
-				return -1
-			}
-			return 1
-		}
-		return int(keys[a] - keys[b])
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Compare(min(p.items[b].at, 0), min(p.items[a].at, 0)) // fixed ones first
 	})
-	offsets := make([]int64, len(p.buffers))
-	for i, b := range p.buffers {
-		if b.Fixed {
-			offsets[i] = b.Offset // empty buffers too
-		}
-	}
-	var placed []int // by offset
+	offsets := make([]int64, len(p.items))
+	var placed []int32 // by offset
 	for _, i := range order {
 		it := &p.items[i]
-		at := int64(0)
-		if b := p.buffers[it.buffer]; b.Fixed {
-			at = b.Offset
-		} else {
+		at := max(it.at, 0)
+		if it.at < 0 {
 			for _, j := range placed {
 				o := &p.items[j]
-				lo := offsets[o.buffer]
-				if lo >= at+it.bytes {
+				if offsets[j] >= at+it.bytes {
 					break
 				}
-				if hi := lo + o.bytes; hi > at && overlap(it.spans, o.spans) {
-					at = (hi + p.unit - 1) / p.unit * p.unit // a fixed item may end anywhere
+				if offsets[j]+o.bytes > at {
+					if tall := p.tallest(it, o); tall > 0 && offsets[j]+tall > at {
+						at = alignUp(offsets[j]+tall, it.align) // a fixed item may end anywhere
+					}
 				}
 			}
 		}
-		offsets[it.buffer] = at
-		k, _ := slices.BinarySearchFunc(placed, at, func(j int, at int64) int { return cmpInt(offsets[p.items[j].buffer], at) })
+		offsets[i] = at
+		k, _ := slices.BinarySearchFunc(placed, at, func(j int32, at int64) int { return cmp.Compare(offsets[j], at) })
 		placed = slices.Insert(placed, k, i)
 	}
 	return offsets
 }
 
-func overlap(a, b [][2]int32) bool {
+// tallest is the most bytes that o takes while it is live; 0: they are not live together.
+func (p *problem) tallest(it, o *item) int64 {
+	most := int64(0)
+	a, b := p.of(it), p.of(o)
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {
-		case a[i][1] <= b[j][0]:
+		case a[i].end <= b[j].start:
 			i++
-		case b[j][1] <= a[i][0]:
+		case b[j].end <= a[i].start:
 			j++
 		default:
-			return true
+			most = max(most, b[j].bytes)
+			if a[i].end < b[j].end {
+				i++
+			} else {
+				j++
+			}
 		}
 	}
-	return false
+	return most
 }
+
+func alignUp(at, align int64) int64 { return (at + align - 1) &^ (align - 1) }

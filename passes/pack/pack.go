@@ -1,190 +1,148 @@
 // Package pack places buffers of known lifetimes at offsets of one arena (static dynamic-storage allocation). It is pure: it knows neither
 // graph nor plan. Values that must share a place (in-place pairs, a parameter and its new content) come as one buffer with the union of
-// their spans.
+// their spans, or as buffers of one group.
 //
-// Time is a circle: a training step begins where it ended, so a parameter that leaves in the middle of the step and comes back is one
-// arc across the turn. Two heuristics run over several orders, the best placement wins, and the search stops at the lower bound:
-// the valley skyline (valley.go, any size) and first fit (firstfit.go, up to a few thousand buffers, any spans).
+// Time may be a circle: a training step begins where it ended, so a parameter that leaves in the middle of the step and comes back is one
+// buffer with a span at either end, and the heuristics treat it as one arc across the turn.
 package pack
 
 import (
-	"fmt"
+	"context"
 	"math"
-	"slices"
 )
 
-// Span is a half-open stretch of time.
+// Span is a half-open stretch of time, in any unit.
 type Span struct{ Start, End int64 }
 
-// Buffer asks for Bytes during all its spans, at one offset.
+// Window is a stretch of time during which only the bytes [Low, High) of a buffer are in use.
+type Window struct {
+	Span
+	Low, High int64
+}
+
+// Buffer asks for Bytes during all its spans, at one offset. A buffer without spans and windows, or of no bytes, takes no room.
 type Buffer struct {
-	Bytes  int64
-	Align  int64  // power of two; 0: 1
-	Spans  []Span // sorted, disjoint, not empty
-	Fixed  bool   // Offset is given
-	Offset int64  // of a fixed buffer
+	Bytes   int64
+	Align   int64    // power of two; 0: 1
+	Spans   []Span   // sorted, disjoint, not empty; the time between two spans is a gap in which others may use the bytes
+	Windows []Window // sorted, disjoint, apart from the spans
+	Group   int32    // buffers of one group > 0 share one offset, and may be live together (aliases); 0: alone
+	Fixed   bool     // Offset is given and kept
+	Offset  int64    // of a fixed buffer
+	Hinted  bool     // Hint is the offset that a former placement gave; it breaks ties and never costs a byte
+	Hint    int64
 }
 
-// Result is a placement.
-type Result struct {
-	Offsets    []int64
-	ArenaBytes int64  // highest end
-	BoundBytes int64  // most live bytes at one time: no placement is smaller
-	Method     string // heuristic and order that found it
+// Problem is what to place. With a capacity, the first placement that fits ends the search; without, the arena is minimised.
+type Problem struct {
+	Buffers       []Buffer
+	CapacityBytes int64 // > 0: the arena may not exceed it; 0: minimise
 }
 
-// Options steers the search. The zero value is the default; the same options give the same placement on every machine.
+// Options bounds the search. The zero value is the default. The same options give the same placement on every machine and for any number
+// of workers, as long as the context does not end the search.
 type Options struct {
-	Tries int // random orders tried after the fixed ones; 0: a default by size; < 0: none
+	Tries   int   // random orders tried by the heuristics after the fixed ones; 0: a default by size; < 0: none
+	Nodes   int64 // nodes of the exact search; 0: a default by size; < 0: none
+	Workers int   // goroutines; 0: one
 }
 
-// Pack places the buffers. It returns an error for malformed buffers or fixed ones that overlap.
+// Status tells what a result proves.
+type Status uint8
+
+const (
+	Feasible   Status = iota // placed, within the capacity if there is one; a smaller arena may exist
+	Optimal                  // placed, and the arena equals the bound
+	Infeasible               // the bound exceeds the capacity: no placement fits
+	Undecided                // no placement within the capacity was found, and none was excluded
+)
+
+func (s Status) String() string {
+	return [...]string{"feasible", "optimal", "infeasible", "undecided"}[s]
+}
+
+// Result is a placement with what is known about it. Offsets are the best found even where they exceed the capacity, so that a caller can say
+// by how much.
+type Result struct {
+	Offsets    []int64 // by buffer
+	ArenaBytes int64   // highest end
+	BoundBytes int64   // certified: no placement is smaller
+	BoundName  string  // "load": most bytes live at one time; "exhausted": the search excluded every arena below it
+	Status     Status
+	Method     string // what found the placement
+	Nodes      int64  // of the exact search
+	Passes     int    // of the heuristics
+}
+
+// Proven tells whether the question was settled: the arena is the smallest, or (with a capacity) a placement fits or none can.
+func (r *Result) Proven(capacityBytes int64) bool {
+	return r.Status == Optimal || r.Status == Infeasible || capacityBytes > 0 && r.Status == Feasible
+}
+
+// Pack places the buffers in the smallest arena that the default effort finds. It returns an error for malformed buffers or fixed ones that
+// overlap.
 func Pack(buffers []Buffer, o Options) (Result, error) {
-	if err := validate(buffers); err != nil {
+	return Solve(context.Background(), Problem{Buffers: buffers}, o)
+}
+
+// Solve places the buffers of a problem. The context is an outer stop: when it ends, the best placement so far is returned, without an error.
+// Malformed buffers, all of them listed, and fixed ones that overlap are errors; a capacity that is too small is a Status.
+func Solve(ctx context.Context, problem Problem, o Options) (Result, error) {
+	if err := check(problem); err != nil {
 		return Result{}, err
 	}
-	p := newProblem(buffers)
-	best := Result{ArenaBytes: math.MaxInt64, BoundBytes: p.bound()}
+	p := newProblem(problem.Buffers)
+	s := &search{ctx: ctx, p: p, options: o, target: problem.CapacityBytes}
+	s.best.ArenaBytes = math.MaxInt64
+	s.best.BoundBytes, s.best.BoundName = p.bound(), "load"
+	s.target = max(s.target, s.best.BoundBytes)
 	if len(p.items) == 0 {
-		best.ArenaBytes = 0
-		best.Offsets = make([]int64, len(buffers))
-		return best, nil
+		s.take("empty", p.spread(nil))
 	}
-	try := func(method string, offsets []int64) {
-		if offsets == nil {
-			return
-		}
-		if top := arena(buffers, offsets); top < best.ArenaBytes {
-			best.ArenaBytes, best.Offsets, best.Method = top, offsets, method
-		}
+	s.heuristics()
+	r := s.best
+	switch {
+	case r.ArenaBytes <= r.BoundBytes && (problem.CapacityBytes == 0 || r.ArenaBytes <= problem.CapacityBytes):
+		r.Status = Optimal
+	case problem.CapacityBytes > 0 && r.BoundBytes > problem.CapacityBytes:
+		r.Status = Infeasible
+	case problem.CapacityBytes > 0 && r.ArenaBytes > problem.CapacityBytes:
+		r.Status = Undecided
 	}
-	tries := o.Tries
-	if tries == 0 {
-		tries = min(200, 200_000/len(p.items))
-	}
-	back := p.mirror()
-	backward := back.ranks(max(tries, 0))
-	for k, r := range p.ranks(max(tries, 0)) {
-		if p.arcs() {
-			try("valley/"+r.name, p.valley(r.keys))
-			if best.ArenaBytes > best.BoundBytes {
-				try("valley-backward/"+r.name, back.valley(backward[k].keys))
-			}
-		}
-		if best.ArenaBytes > best.BoundBytes && len(p.items) <= firstFitLimit && !(r.random && p.arcs()) {
-			try("first-fit/"+r.name, p.firstFit(r.keys))
-		}
-		if best.ArenaBytes <= best.BoundBytes {
-			break
-		}
-	}
-	if best.Offsets == nil {
-		try("first-fit/size", p.firstFit(p.sizeKeys()))
-	}
-	return best, Validate(buffers, best.Offsets)
+	return r, Validate(problem.Buffers, r.Offsets)
 }
 
-// Validate checks a placement on its own terms: alignment, fixed offsets, and that no two buffers that are live together share a byte.
-func Validate(buffers []Buffer, offsets []int64) error {
-	if len(offsets) != len(buffers) {
-		return fmt.Errorf("%d offsets for %d buffers", len(offsets), len(buffers))
-	}
-	type event struct {
-		at    int64
-		start bool
-		i     int
-	}
-	var events []event
-	for i, b := range buffers {
-		if offsets[i] < 0 || b.Align > 1 && offsets[i]%b.Align != 0 || b.Fixed && offsets[i] != b.Offset {
-			return fmt.Errorf("buffer %d lies at %d, wanted alignment %d, fixed %v at %d", i, offsets[i], b.Align, b.Fixed, b.Offset)
-		}
-		if b.Bytes == 0 {
-			continue
-		}
-		for _, s := range b.Spans {
-			events = append(events, event{s.Start, true, i}, event{s.End, false, i})
-		}
-	}
-	slices.SortFunc(events, func(a, b event) int {
-		switch {
-		case a.at != b.at:
-			return cmpInt(a.at, b.at)
-		case a.start != b.start && b.start:
-			return -1
-		case a.start != b.start:
-			return 1
-		}
-		return a.i - b.i
-	})
-	var live []int // by offset
-	find := func(i int) (int, bool) {
-		return slices.BinarySearchFunc(live, i, func(a, b int) int {
-			if offsets[a] != offsets[b] {
-				return cmpInt(offsets[a], offsets[b])
-			}
-			return a - b
-		})
-	}
-	for _, e := range events {
-		k, found := find(e.i)
-		if !e.start {
-			if found {
-				live = slices.Delete(live, k, k+1)
-			}
-			continue
-		}
-		if k > 0 {
-			if j := live[k-1]; offsets[j]+buffers[j].Bytes > offsets[e.i] {
-				return fmt.Errorf("buffers %d and %d overlap at time %d", j, e.i, e.at)
-			}
-		}
-		if k < len(live) {
-			if j := live[k]; offsets[e.i]+buffers[e.i].Bytes > offsets[j] {
-				return fmt.Errorf("buffers %d and %d overlap at time %d", e.i, j, e.at)
-			}
-		}
-		live = slices.Insert(live, k, e.i)
-	}
-	return nil
+// search is the state of one Solve.
+type search struct {
+	ctx     context.Context
+	p       *problem
+	options Options
+	target  int64 // an arena of this size or less ends the search
+	best    Result
 }
 
+// take keeps a placement, by buffer, if it beats the best one.
+func (s *search) take(method string, offsets []int64) {
+	if offsets == nil {
+		return
+	}
+	if top := arena(s.p.buffers, offsets); top < s.best.ArenaBytes {
+		s.best.ArenaBytes, s.best.Offsets, s.best.Method = top, offsets, method
+	}
+}
+
+func (s *search) done() bool { return s.best.ArenaBytes <= s.target || s.ctx.Err() != nil }
+
+// arena is the highest end of a placement. A buffer that takes no room ends nowhere, unless it is fixed.
 func arena(buffers []Buffer, offsets []int64) int64 {
 	top := int64(0)
 	for i, b := range buffers {
-		top = max(top, offsets[i]+b.Bytes)
+		for _, w := range b.Windows {
+			top = max(top, offsets[i]+w.High)
+		}
+		if len(b.Spans) > 0 && b.Bytes > 0 {
+			top = max(top, offsets[i]+b.Bytes)
+		}
 	}
 	return top
-}
-
-func validate(buffers []Buffer) error {
-	total := int64(0)
-	for i, b := range buffers {
-		if b.Bytes < 0 || b.Align < 0 || b.Align&(b.Align-1) != 0 || b.Fixed && (b.Offset < 0 || b.Align > 1 && b.Offset%b.Align != 0) {
-			return fmt.Errorf("buffer %d: %d bytes, alignment %d, offset %d", i, b.Bytes, b.Align, b.Offset)
-		}
-		if b.Bytes > math.MaxInt64/4-total || b.Fixed && b.Offset > math.MaxInt64/4 {
-			return fmt.Errorf("buffer %d: sizes overflow", i)
-		}
-		total += b.Bytes + b.Align
-		if len(b.Spans) == 0 {
-			return fmt.Errorf("buffer %d has no span", i)
-		}
-		for k, s := range b.Spans {
-			if s.Start >= s.End || k > 0 && b.Spans[k-1].End > s.Start {
-				return fmt.Errorf("buffer %d: span %d is [%d,%d)", i, k, s.Start, s.End)
-			}
-		}
-	}
-	return nil
-}
-
-func cmpInt(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

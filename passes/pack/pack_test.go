@@ -51,7 +51,7 @@ func TestPack(t *testing.T) {
 
 func TestPackRefuses(t *testing.T) {
 	cases := map[string][]Buffer{
-		"no span":        {{Bytes: 1}},
+
 		"empty span":     {{Bytes: 1, Spans: []Span{{2, 2}}}},
 		"unsorted spans": {{Bytes: 1, Spans: []Span{{4, 5}, {1, 2}}}},
 		"negative size":  {{Bytes: -1, Spans: []Span{{0, 1}}}},

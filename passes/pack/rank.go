@@ -74,15 +74,6 @@ func (p *problem) ranks(tries int) []rank {
 	return out
 }
 
-func (p *problem) sizeKeys() []int32 {
-	for _, r := range p.ranks(0) {
-		if r.name == "size" {
-			return r.keys
-		}
-	}
-	return nil
-}
-
 func (p *problem) maxLoad() int64 {
 	if len(p.load) == 0 {
 		return 0
@@ -111,8 +102,8 @@ func (p *problem) peakLoads() []int64 {
 	}
 	out := make([]int64, len(p.items))
 	for i, it := range p.items {
-		for _, s := range it.spans {
-			out[i] = max(out[i], query(s[0], s[1]))
+		for _, q := range p.of(&it) {
+			out[i] = max(out[i], query(q.start, q.end))
 		}
 	}
 	return out

@@ -32,9 +32,9 @@ type valleys struct {
 	live    int // runs in the ring
 }
 
-// valley places every item; needs: p.arcs().
+// valley places every item; needs: p.isArcs.
 func (p *problem) valley(keys []int32) []int64 {
-	v := &valleys{p: p, offsets: make([]int64, len(p.buffers)), tree: newStartTree(p.items, keys)}
+	v := &valleys{p: p, offsets: make([]int64, len(p.items)), tree: newStartTree(p.items, keys)}
 	v.runs = append(v.runs, run{start: 0, end: p.sections})
 	v.live = 1
 	v.push(0)
@@ -50,8 +50,9 @@ func (p *problem) valley(keys []int32) []int64 {
 			continue
 		}
 		v.tree.remove(i)
-		v.offsets[p.items[i].buffer] = r.floor
-		v.place(e.run, &p.items[i])
+		at := alignUp(r.floor, p.items[i].align)
+		v.offsets[i] = at
+		v.place(e.run, &p.items[i], at+p.items[i].bytes)
 		left--
 	}
 	return v.offsets
@@ -74,11 +75,10 @@ func (v *valleys) find(r *run) int32 {
 }
 
 // place raises the part of run k that it covers and splits off the rest.
-func (v *valleys) place(k int32, it *item) {
+func (v *valleys) place(k int32, it *item, top int64) {
 	s := v.p.sections
 	a, e := it.start, it.end
 	r := v.runs[k]
-	top := r.floor + it.bytes
 	if v.live == 1 { // the whole ring: cut it at the item
 		if e-a == s {
 			v.runs[k] = run{start: 0, end: s, floor: top, prev: k, next: k, seq: r.seq + 1}
