@@ -18,6 +18,18 @@ func TestPicos(t *testing.T) {
 	}
 }
 
+func TestCardsAreFoundHoweverTheyAreWritten(t *testing.T) {
+	for _, name := range []string{"rtx3090", "RTX 3090", "rtx_3090", "rtx-3090"} {
+		p, err := GPU(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Name != "rtx-3090" {
+			t.Errorf("%q is %s", name, p.Name)
+		}
+	}
+}
+
 func TestProfileFileRoundTrip(t *testing.T) {
 	for _, name := range GPUNames() {
 		p, err := GPU(strings.ToUpper(name))

@@ -41,10 +41,11 @@ func GPUNames() []string {
 	return out
 }
 
-// GPU is the profile of a card in the catalogue: 60 % of the sheet's arithmetic, 80 % of its memory rate, 75 % of its bus.
+// GPU is the profile of a card in the catalogue: 60 % of the sheet's arithmetic, 80 % of its memory rate, 75 % of its bus. The name may be
+// written in capitals and without the hyphens: RTX3090, "RTX 3090".
 func GPU(name string) (*Profile, error) {
 	for _, g := range gpus() {
-		if g.name == strings.ToLower(name) {
+		if bare(g.name) == bare(name) {
 			return &Profile{
 				Device: "cuda", Name: g.name, MemoryBytes: g.memoryGiB << 30, AlignBytes: 256,
 				F64FLOPs: g.f32 * 1e12 / 32, F32FLOPs: g.f32 * 6e11, HalfFLOPs: g.half * 6e11, MemoryRate: g.memoryGBps * 8e8,
@@ -53,4 +54,9 @@ func GPU(name string) (*Profile, error) {
 		}
 	}
 	return nil, fmt.Errorf("no card %q in the catalogue; known are %s", name, strings.Join(GPUNames(), ", "))
+}
+
+// bare is a card's name without what people write differently.
+func bare(name string) string {
+	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
 }

@@ -59,6 +59,7 @@ func (p *problem) ranks(tries int) []rank {
 	}
 	rng := rand.New(rand.NewPCG(1, 2)) // fixed: the same problem gives the same placement
 	score := make([]float64, n)
+	most := float64(max(p.maxLoad(), 1))
 	for t := range tries {
 		var w [6]float64
 		for k := range w {
@@ -66,7 +67,7 @@ func (p *problem) ranks(tries int) []rank {
 		}
 		for i, it := range p.items {
 			score[i] = w[0]*math.Log1p(float64(it.bytes)) + w[1]*math.Log1p(float64(life(i))) +
-				w[2]*4*float64(peak[i])/float64(max(p.maxLoad(), 1)) +
+				w[2]*4*float64(peak[i])/most +
 				(w[3]-0.5)*4*float64(it.start)/float64(p.sections) + (w[4]-0.5)*4*float64(it.end)/float64(p.sections) + 0.2*w[5]*rng.Float64()
 		}
 		add(fmt.Sprintf("random-%d", t), true, func(a, b int) int { return cmp.Compare(score[b], score[a]) })
