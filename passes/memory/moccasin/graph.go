@@ -80,7 +80,7 @@ func Read(name string, r io.Reader) (*Graph, error) {
 	}
 	x := reader{name: name, index: map[string]int32{}}
 	if err := json.Unmarshal(data, &x.f); err != nil {
-		return nil, fmt.Errorf("%s: not a node-link graph in JSON: %w", name, err)
+		return nil, fmt.Errorf("%s%s: not a node-link graph in JSON: %w", name, position(data, err), err)
 	}
 	if len(x.f.Nodes) == 0 {
 		return nil, fmt.Errorf("%s: no nodes: want an object with \"nodes\" and \"links\"", name)
@@ -102,6 +102,21 @@ func Read(name string, r io.Reader) (*Graph, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return g, nil
+}
+
+// position is ":LINE:COLUMN" of an error in JSON, from 1; empty where it has none.
+func position(data []byte, err error) string {
+	at := int64(-1)
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at = e.Offset
+	} else if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		at = e.Offset
+	}
+	if at < 0 || at > int64(len(data)) {
+		return ""
+	}
+	before := data[:max(at-1, 0)] // what was read when the error showed ends with the byte at fault
+	return fmt.Sprintf(":%d:%d", bytes.Count(before, []byte{'\n'})+1, len(before)-bytes.LastIndexByte(before, '\n'))
 }
 
 func (x *reader) bad(format string, args ...any) {

@@ -73,6 +73,7 @@ func TestReadRefuses(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{square, "[1]", "not a node-link graph"},
 		{square, "{}", "no nodes"},
+		{`"out_cost": 30`, `"out_cost": x`, "f.json:2:80: not a node-link graph"},
 		{`"name": 3,`, `"name": 2,`, "listed twice"},
 		{`"name": 3,`, `"name": [3],`, "neither an id nor a name"},
 		{`"0": 2,`, `"0": 5,`, "link 2: source 5 is not a node"},
