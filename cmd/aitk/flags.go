@@ -23,6 +23,7 @@ type option struct {
 func options() []option {
 	all := modelOptions()
 	all = append(all, planOptions()...)
+	all = append(all, solveOptions()...)
 	all = append(all, viewOptions()...)
 	all = append(all, dataOptions()...)
 	all = append(all, runOptions()...)
@@ -65,7 +66,7 @@ func modelOptions() []option {
 // planOptions say where bytes may lie.
 func planOptions() []option {
 	return []option{
-		{"budget", "SIZE|PERCENT|none|auto", "device memory: 8GiB, 900MB, bytes, percent of the unlimited plan's arena; auto is the memory of the card (default none)", planning, false, true,
+		{"budget", "SIZE|PERCENT|none|auto", "device memory: 8GiB, 900MB, bytes, percent of the unlimited plan's arena; auto is the memory of the card (default none)", planning + " solve", false, true,
 			sized("budget", func(s *settings) *size { return &s.budget })},
 		{"host-budget", "SIZE|none", "host memory for swapping (default: none on a card; on the cpu, where both are the same memory, swapping is off unless it is given)", planning, false, true,
 			sized("host-budget", func(s *settings) *size { return &s.hostBudget })},
@@ -77,7 +78,7 @@ func planOptions() []option {
 			oneOf("device", func(s *settings) *string { return &s.device }, "cpu", "cuda", "null")},
 		{"gpu", "NAME", "plan with the cost model of that card (see `aitk doctor`)", planning, false, true, text(func(s *settings) *string { return &s.gpu })},
 		{"profile", "FILE", "rates of the device as `aitk calibrate` measured them (default built in)", planning, false, true, text(func(s *settings) *string { return &s.profile })},
-		{"effort", "N", "search moves of the planner (default chosen by the solver)", planning, false, true, whole("effort", 0, func(s *settings) *int64 { return &s.effort })},
+		{"effort", "N", "search moves of the planner (default chosen by the solver); solve pack: nodes of the exact search", planning + " solve", false, true, whole("effort", 0, func(s *settings) *int64 { return &s.effort })},
 		{"adapter", "peft|diffusers|kohya", "only the adapters, in the keys of that tool (peft: with adapter_config.json beside the file)", "export", false, false,
 			oneOf("adapter", func(s *settings) *string { return &s.adapter }, "peft", "diffusers", "kohya")},
 		{"merge", "", "weights with their adapters added", "export", false, false, on(func(s *settings) *bool { return &s.merge })},
@@ -98,7 +99,7 @@ func viewOptions() []option {
 	}
 	return []option{
 		{"onnx", "", "the operators of ONNX instead: opsets, import, gradient (docs/ops.md is this)", "ops", false, false, on(func(s *settings) *bool { return &s.onnx })},
-		{"json", "=FILE", "all figures for programs", "plan estimate inspect lint ops passes doctor version", false, false, show("json")},
+		{"json", "=FILE", "all figures for programs", "plan estimate inspect lint ops passes solve doctor version", false, false, show("json")},
 		{"dot", "=FILE", "the schedule as a graph for Graphviz", "plan", false, false, show("dot")},
 		{"csv", "=FILE", "the buffers, one row for each stretch of life", "plan", false, false, show("csv")},
 		{"explain", "=FILE", "every instruction with its reads, writes and live bytes", "plan", false, false, show("explain")},

@@ -38,6 +38,7 @@ func commands() []command {
 		exportCommand(),
 		estimateCommand(),
 		optCommand(),
+		solveCommand(),
 		doctorCommand(),
 		calibrateCommand(),
 		versionCommand(),

@@ -28,6 +28,7 @@ type settings struct {
 	device             string
 	gpu, profile       string
 	effort             int64
+	solve              solveSettings
 	embedWeights       bool
 	onnx               bool // the operators of ONNX
 	training           bool // of an exported model: keep its form for training
