@@ -128,7 +128,7 @@ func runOptions() []option {
 		{"steps", "N", "optimizer steps", running, false, false, whole("steps", 0, func(s *settings) *int64 { return &s.steps })},
 		{"epochs", "N", "passes over the data (default chosen by the number of samples, and printed)", running, false, false,
 			whole("epochs", 0, func(s *settings) *int64 { return &s.epochs })},
-		{"threads", "N", "workers (default the number of cores); results do not depend on it", running + " eval calibrate", false, false,
+		{"threads", "N", "workers (default the number of cores); results do not depend on it", running + " eval calibrate solve", false, false,
 			whole("threads", 1, func(s *settings) *int64 { return &s.threads })},
 		{"metrics", "FILE.jsonl", "one JSON object for each optimizer step; - is standard output", running, false, false, text(func(s *settings) *string { return &s.metrics })},
 		{"save", "FILE.safetensors", "trained parameters", running, false, false, text(func(s *settings) *string { return &s.save })},
