@@ -42,6 +42,7 @@ type Work struct {
 	ReadBytes    int64
 	WrittenBytes int64
 	ScratchBytes int64 // planned beside the operands while the op runs; kernels of the CPU and CUDA devices get at least this much
+	PartialBytes int64 // planned as more scratch on a GPU, whose kernels leave partial sums from one launch to the next
 }
 
 // Coster tells the work; ops without it cost their operands' and results' bytes and one FLOP an element.

@@ -78,7 +78,7 @@ func place(programs []*ir.Graph, prof *cost.Profile) (*placement, error) {
 	p.collectParams()
 	for k := range p.programs {
 		p.seatStorages(k)
-		p.seatScratch(k)
+		p.seatScratch(k, prof)
 	}
 	p.collectSpans()
 	p.seatStaging(prof)
@@ -163,11 +163,11 @@ func filled(n int) []int32 {
 	return s
 }
 
-func (p *placement) seatScratch(k int) {
+func (p *placement) seatScratch(k int, prof *cost.Profile) {
 	s := p.programs[k]
 	s.scratch = filled(len(s.nodes))
 	for i, n := range s.nodes {
-		if b := ir.WorkOf(n.Op, types(n.In), types(n.Out)).ScratchBytes; b > 0 {
+		if b := prof.ScratchBytes(n.Op, types(n.In), types(n.Out)); b > 0 {
 			s.scratch[i] = p.newSeat(ir.Device, b)
 			p.seats[s.scratch[i]].live = []pack.Span{{Start: s.first + int64(i), End: s.first + int64(i) + 1}}
 		}

@@ -61,7 +61,7 @@ func (p *problem) addOp(n *ir.Node, prof *cost.Profile) {
 	o := memory.Op{
 		Once:         ir.IsStateful(n.Op),
 		Picos:        prof.ExecPicos(n.Op, in, out),
-		ScratchBytes: roundUp(ir.WorkOf(n.Op, in, out).ScratchBytes, prof.AlignBytes),
+		ScratchBytes: roundUp(prof.ScratchBytes(n.Op, in, out), prof.AlignBytes),
 	}
 	for _, v := range n.In {
 		if k := p.st.Of[v.ID]; !slices.Contains(o.In, k) {

@@ -168,7 +168,11 @@ func (o SoftmaxCrossEntropy) Decompose(b *ir.Builder, in []*ir.Value) []*ir.Valu
 }
 
 // Cost: maximum, difference, exponential, sum of the logits.
-func (SoftmaxCrossEntropy) Cost(in, out []ir.Type) ir.Work { return perElement(4, in, out) }
+func (SoftmaxCrossEntropy) Cost(in, out []ir.Type) ir.Work {
+	w := perElement(4, in, out)
+	w.PartialBytes = 2 * stretchBytes(in[1].Elems(), 1) // sums and counts
+	return w
+}
 
 // SoftmaxCrossEntropyGrad is the gradient of SoftmaxCrossEntropy to the logits:
 // dloss/kept * (softmax - (1-s)*onehot(label) - s/classes), zero where the label is ignored.
@@ -231,7 +235,11 @@ func (o SoftmaxCrossEntropyGrad) Eval(in, out []ir.Tensor) {
 func (SoftmaxCrossEntropyGrad) NoGradReason() string { return noSecond }
 
 // Cost: four for the softmax's sum, four for the result.
-func (SoftmaxCrossEntropyGrad) Cost(in, out []ir.Type) ir.Work { return perElement(8, in, out) }
+func (SoftmaxCrossEntropyGrad) Cost(in, out []ir.Type) ir.Work {
+	w := perElement(8, in, out)
+	w.PartialBytes = 8 // how many labels count
+	return w
+}
 
 // Samples are lossSamples.
 func (SoftmaxCrossEntropy) Samples() []ir.Sample {

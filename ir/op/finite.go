@@ -48,7 +48,11 @@ func (SumSquares) Decompose(b *ir.Builder, in []*ir.Value) []*ir.Value {
 }
 
 // Cost: a product and a sum.
-func (SumSquares) Cost(in, out []ir.Type) ir.Work { return perElement(2, in, out) }
+func (SumSquares) Cost(in, out []ir.Type) ir.Work {
+	w := perElement(2, in, out)
+	w.PartialBytes = stretchBytes(in[0].Elems(), StretchElems)
+	return w
+}
 
 // Samples are a scalar, a tensor, nothing, and every dtype.
 func (SumSquares) Samples() []ir.Sample {
@@ -112,6 +116,7 @@ func (AllFinite) NoGradReason() string { return "boolean result" }
 func (AllFinite) Cost(in, out []ir.Type) ir.Work {
 	w := moved(in, out)
 	w.FLOPs = in[1].Elems()
+	w.PartialBytes = stretchBytes(in[1].Elems(), StretchElems)
 	return w
 }
 

@@ -177,7 +177,7 @@ func (LayerNorm) Cost(in, out []ir.Type) ir.Work { return perElement(8, in, out)
 // Cost: four for the statistics, ten for the gradients; scratch for the partial sums of dscale and dbias.
 func (o LayerNormGrad) Cost(in, out []ir.Type) ir.Work {
 	w := perElement(14, in, out)
-	w.ScratchBytes = normScratch(in[0].Shape, o.Axis, 2)
+	w.ScratchBytes, w.PartialBytes = normScratch(in[0].Shape, o.Axis, 2), normPartials(in[0].Shape, o.Axis)
 	return w
 }
 
@@ -201,6 +201,12 @@ func NormBlockRows(rows int64) int64 { return (rows + maxNormBlocks - 1) / maxNo
 func normScratch(x ir.Shape, axis, sums int64) int64 {
 	return NormBlocks(x[:axis].Elems()) * sums * x[axis:].Elems() * 8
 }
+
+// NormChunk is how many rows of a norm's gradient a GPU takes at a time.
+const NormChunk = 8192
+
+// normPartials holds the statistics, two float64, of the rows of a chunk.
+func normPartials(x ir.Shape, axis int64) int64 { return 16 * min(x[:axis].Elems(), NormChunk) }
 
 // Samples are rowNormSamples, with and without bias.
 func (LayerNorm) Samples() []ir.Sample {

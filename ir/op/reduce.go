@@ -104,13 +104,13 @@ func (o ReduceProd) Eval(in, out []ir.Tensor) {
 }
 
 // Cost is one operation for each element read.
-func (ReduceSum) Cost(in, out []ir.Type) ir.Work { return perElement(1, in, out) }
+func (o ReduceSum) Cost(in, out []ir.Type) ir.Work { return reduceWork(o.Axes, in, out) }
 
 // Cost is one operation for each element read.
-func (ReduceMean) Cost(in, out []ir.Type) ir.Work { return perElement(1, in, out) }
+func (o ReduceMean) Cost(in, out []ir.Type) ir.Work { return reduceWork(o.Axes, in, out) }
 
 // Cost is one operation for each element read.
-func (ReduceProd) Cost(in, out []ir.Type) ir.Work { return perElement(1, in, out) }
+func (o ReduceProd) Cost(in, out []ir.Type) ir.Work { return reduceWork(o.Axes, in, out) }
 
 // keptAxes gives a value of a reduction's result its reduced axes back, with extent 1.
 func keptAxes(b *ir.Builder, n *ir.Node, axes []int64, v *ir.Value) *ir.Value {

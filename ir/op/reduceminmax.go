@@ -61,10 +61,10 @@ func evalExtremum(in, out []ir.Tensor, axes []int64, reduce string, first float6
 }
 
 // Cost is one comparison for each element read.
-func (ReduceMax) Cost(in, out []ir.Type) ir.Work { return perElement(1, in, out) }
+func (o ReduceMax) Cost(in, out []ir.Type) ir.Work { return reduceWork(o.Axes, in, out) }
 
 // Cost is one comparison for each element read.
-func (ReduceMin) Cost(in, out []ir.Type) ir.Work { return perElement(1, in, out) }
+func (o ReduceMin) Cost(in, out []ir.Type) ir.Work { return reduceWork(o.Axes, in, out) }
 
 func (o ReduceMax) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.Value {
 	return gradReduced(b, n, o.Axes, dOut[0])

@@ -109,7 +109,7 @@ func (RMSNorm) Cost(in, out []ir.Type) ir.Work { return perElement(4, in, out) }
 // Cost: two for the mean square, ten for the gradients; scratch for the partial sums of dscale.
 func (o RMSNormGrad) Cost(in, out []ir.Type) ir.Work {
 	w := perElement(12, in, out)
-	w.ScratchBytes = normScratch(in[0].Shape, o.Axis, 1)
+	w.ScratchBytes, w.PartialBytes = normScratch(in[0].Shape, o.Axis, 1), normPartials(in[0].Shape, o.Axis)
 	return w
 }
 

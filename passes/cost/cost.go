@@ -67,6 +67,15 @@ func (p *Profile) ExecPicos(op ir.Op, in, out []ir.Type) int64 {
 	return p.LaunchPicos + max(picos(w.FLOPs, rate), picos(w.ReadBytes+w.WrittenBytes, p.MemoryRate))
 }
 
+// ScratchBytes is what the device's kernel wants beside the operands while the op runs.
+func (p *Profile) ScratchBytes(op ir.Op, in, out []ir.Type) int64 {
+	w := ir.WorkOf(op, in, out)
+	if p.Device == "cuda" {
+		return w.ScratchBytes + w.PartialBytes
+	}
+	return w.ScratchBytes
+}
+
 // D2HPicos, H2DPicos and StoragePicos are the predicted times of one copy while the other lanes are idle.
 func (p *Profile) D2HPicos(n int64) int64 { return p.CopyPicos + picos(n, p.D2HRate) }
 

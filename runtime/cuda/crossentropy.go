@@ -7,9 +7,6 @@ import (
 	"aitk/ir/op"
 )
 
-// crossEntropyBlocks is the room that crossentropy.c has for stretches of labels.
-const crossEntropyBlocks = 1024
-
 // crossEntropyKernel serves SoftmaxCrossEntropy and its gradient.
 func crossEntropyKernel(b *builder) (*kernel, error) {
 	grad := false
@@ -40,16 +37,25 @@ func crossEntropyKernel(b *builder) (*kernel, error) {
 	wide, mean := target.DType == ir.I64, o.Reduction == "mean"
 	ignore := []any{wide, o.HasIgnore, o.IgnoreIndex}
 	if grad {
-		if err := b.launch(module, "cross_entropy_count", [3]int{1, 1, 1}, threads, 0, append(append([]any{b.in[1], lines, n}, ignore...), record)...); err != nil {
+		counts, err := b.partials(0, 8)
+		if err != nil {
 			return nil, err
 		}
-		args := append([]any{b.out[0], b.in[0], b.in[1], b.in[2], lines, n, inner, o.LabelSmoothing}, ignore...)
+		if err := b.launch(module, "cross_entropy_count", [3]int{1, 1, 1}, threads, 0, append(append([]any{counts, b.in[1], lines, n}, ignore...), record)...); err != nil {
+			return nil, err
+		}
+		args := append([]any{b.out[0], counts, b.in[0], b.in[1], b.in[2], lines, n, inner, o.LabelSmoothing}, ignore...)
 		return b.k, b.launch(module, "cross_entropy_grad", linesGrid(lines), lineBlock(n), 0, append(append(args, mean, record), tail...)...)
 	}
-	blocks, each := stretches(lines, crossEntropyBlocks, 1)
-	args := append([]any{b.in[0], b.in[1], lines, n, inner, each, o.LabelSmoothing}, ignore...)
+	blocks, each := stretches(lines, op.MaxStretches, 1)
+	sums, err := b.partials(0, 16*int64(blocks))
+	if err != nil {
+		return nil, err
+	}
+	counts := from(sums, int64(blocks), 8)
+	args := append([]any{sums, counts, b.in[0], b.in[1], lines, n, inner, each, o.LabelSmoothing}, ignore...)
 	if err := b.launch(module, "cross_entropy", [3]int{blocks, 1, 1}, lineBlock(n), 0, append(append(args, record), tail...)...); err != nil {
 		return nil, err
 	}
-	return b.k, b.launch(module, "cross_entropy_finish", [3]int{1, 1, 1}, 32, 0, append([]any{b.out[0], int64(blocks), mean}, tail...)...)
+	return b.k, b.launch(module, "cross_entropy_finish", [3]int{1, 1, 1}, 32, 0, append([]any{b.out[0], sums, counts, int64(blocks), mean}, tail...)...)
 }

@@ -24,7 +24,7 @@
 //   - f16 and bf16 are computed in f32 and rounded once; sums of f32 are kept in f64 where memory is what limits, in f32 in products of matrices.
 //   - An output may share all bytes with an operand where the op says so: a thread reads an element before it writes the same one, and no thread
 //     reads what another one writes without a barrier between.
-//   - Partial sums between two launches of one op lie in the module's own memory (a few KiB), never in memory that the plan does not know.
+//   - Partial sums between two launches of one op lie in the plan's scratch (ir.Work.PartialBytes): a module has no memory of its own but tables.
 //   - Data that no type rules out (an index out of range) is clamped and reported; Sync returns the error.
 //
 // The package must not know passes, the graph, files, or flags; drv alone reads the environment. What was never run on hardware stands in the

@@ -4,9 +4,6 @@ package cuda
 
 import "aitk/ir/op"
 
-// finiteBlocks is the room that finite.c has for stretches.
-const finiteBlocks = 1024
-
 // finiteKernel serves SumSquares and AllFinite.
 func finiteKernel(b *builder) (*kernel, error) {
 	operand, name := 0, "sum_squares"
@@ -22,13 +19,17 @@ func finiteKernel(b *builder) (*kernel, error) {
 	if !ok {
 		return nil, b.noKernel(t)
 	}
-	blocks, chunk := stretches(t.Elems(), finiteBlocks, 4096)
-	if err := b.launch(module, name, [3]int{blocks, 1, 1}, threads, 0, append([]any{b.in[operand], t.Elems(), chunk}, tail...)...); err != nil {
+	blocks, chunk := stretches(t.Elems(), op.MaxStretches, op.StretchElems)
+	partials, err := b.partials(0, 8*int64(blocks))
+	if err != nil {
 		return nil, err
 	}
-	args := []any{b.out[0], int64(blocks)}
+	if err := b.launch(module, name, [3]int{blocks, 1, 1}, threads, 0, append([]any{partials, b.in[operand], t.Elems(), chunk}, tail...)...); err != nil {
+		return nil, err
+	}
+	args := []any{b.out[0], partials, int64(blocks)}
 	if operand == 1 {
-		args = []any{b.out[0], b.in[0], int64(blocks)}
+		args = []any{b.out[0], b.in[0], partials, int64(blocks)}
 	}
 	return b.k, b.launch(module, name+"_finish", [3]int{1, 1, 1}, 32, 0, args...)
 }

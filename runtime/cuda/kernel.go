@@ -189,6 +189,16 @@ func (b *builder) launch(module, name string, grid [3]int, block, shared int, ar
 	return nil
 }
 
+// partials is a stretch of the scratch, from a byte on, for what one launch leaves to the next. A plan that was made for another device may lack it.
+func (b *builder) partials(at, bytes int64) (runtime.Slice, error) {
+	s := b.scratch
+	if s.Bytes < at+bytes {
+		return s, fmt.Errorf("%s has %d bytes of scratch in this plan and needs %d here", ir.OpName(b.x.Op), s.Bytes, at+bytes)
+	}
+	s.Offset, s.Bytes = s.Offset+at, bytes
+	return s, nil
+}
+
 // threads is the usual extent of a block.
 const threads = 256
 

@@ -4,9 +4,6 @@ package cuda
 
 import "aitk/ir/op"
 
-// normChunk is how many rows layernorm.c keeps the statistics of.
-const normChunk = 8192
-
 // normKernel serves LayerNorm, RMSNorm and their gradients.
 func normKernel(b *builder) (*kernel, error) {
 	switch o := b.x.Op.(type) {
@@ -45,17 +42,25 @@ func (b *builder) normGrad(axis int64, eps float64, rms bool) (*kernel, error) {
 	rows, cols := t.Shape[:axis].Elems(), t.Shape[axis:].Elems()
 	x, scale, dy := b.in[0], b.in[1], b.in[2]
 	blocks, each, block := op.NormBlocks(rows), op.NormBlockRows(rows), lineBlock(cols)
-	for lo := int64(0); lo < rows; lo += normChunk {
-		hi := min(lo+normChunk, rows)
+	sums := blocks * cols * 8
+	if !rms {
+		sums *= 2
+	}
+	stats, err := b.partials(sums, 16*min(rows, op.NormChunk))
+	if err != nil {
+		return nil, err
+	}
+	for lo := int64(0); lo < rows; lo += op.NormChunk {
+		hi := min(lo+op.NormChunk, rows)
 		grid := [3]int{int(hi - lo), 1, 1}
-		if err := b.launch(module, "norm_stats", grid, block, 0, append([]any{x, lo, hi, cols, eps, rms}, tail...)...); err != nil {
+		if err := b.launch(module, "norm_stats", grid, block, 0, append([]any{stats, x, lo, hi, cols, eps, rms}, tail...)...); err != nil {
 			return nil, err
 		}
 		columns := [3]int{int((cols + 31) / 32), int(blocks), 1}
-		if err := b.launch(module, "norm_columns", columns, threads, 0, append([]any{b.scratch, x, dy, lo, hi, rows, cols, each, rms}, tail...)...); err != nil {
+		if err := b.launch(module, "norm_columns", columns, threads, 0, append([]any{b.scratch, stats, x, dy, lo, hi, rows, cols, each, rms}, tail...)...); err != nil {
 			return nil, err
 		}
-		if err := b.launch(module, "norm_dx", grid, block, 0, append([]any{b.out[0], x, scale, dy, lo, hi, cols, rms}, tail...)...); err != nil {
+		if err := b.launch(module, "norm_dx", grid, block, 0, append([]any{b.out[0], stats, x, scale, dy, lo, hi, cols, rms}, tail...)...); err != nil {
 			return nil, err
 		}
 	}

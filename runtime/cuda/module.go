@@ -47,10 +47,10 @@ func (d *Device) function(module, name string) (cu.Function, error) {
 	return f, err
 }
 
-// moduleMemory lists what a module has of its own: tables, and partial sums between two launches of an op. The names are those in kernels/*.c.
+// moduleMemory lists the tables that a module has of its own. The names are those in kernels/*.c.
 func moduleMemory(m cu.Module) []stretch {
 	var out []stretch
-	for _, name := range []string{"partials", "sums", "counts", "bad", "stats", "two_over_pi", "nf4"} {
+	for _, name := range []string{"two_over_pi", "nf4"} {
 		if at, bytes, err := m.Global(name); err == nil { // most modules have none of them
 			out = append(out, stretch{at.Uintptr(), bytes, name})
 		}

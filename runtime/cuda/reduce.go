@@ -7,13 +7,11 @@ import (
 
 	"aitk/ir"
 	"aitk/ir/op"
+	"aitk/runtime"
 )
 
-// partials is the room that reduce.c has for stretches, reduceAxes how many axes that stay or go a kernel walks over.
-const (
-	reducePartials = 8192
-	reduceAxes     = 4
-)
+// reduceAxes is how many axes that stay or go a kernel walks over.
+const reduceAxes = 4
 
 // reduceKernel serves the reductions.
 func reduceKernel(b *builder) (*kernel, error) {
@@ -46,9 +44,16 @@ func reduceKernel(b *builder) (*kernel, error) {
 	for _, a := range axes {
 		count *= t.Shape[a]
 	}
-	name, block, splits := reduceGeometry(outputs, count, kept, gone)
+	name, block, splits := reduceGeometry(t.Shape, axes, outputs, count)
 	chunk := (count + splits - 1) / splits
-	args := []any{b.out[0], b.in[0], outputs, count, splits, chunk, f, count, mean}
+	partials := runtime.Slice{}
+	if splits > 1 {
+		var err error
+		if partials, err = b.partials(0, 8*outputs*splits); err != nil {
+			return nil, err
+		}
+	}
+	args := []any{b.out[0], b.in[0], partials, outputs, count, splits, chunk, f, count, mean}
 	args = append(append(append(args, axisArgs(kept)...), axisArgs(gone)...), tail...)
 	grid := [3]int{int(min(outputs, 1<<20)), int(splits), 1}
 	if name == "reduce_thread" {
@@ -57,7 +62,7 @@ func reduceKernel(b *builder) (*kernel, error) {
 	if err := b.launch(module, name, grid, block, 0, args...); err != nil || splits == 1 {
 		return b.k, err
 	}
-	return b.k, b.launch(module, "reduce_finish", b.dev.blocksFor(outputs), threads, 0, append([]any{b.out[0], outputs, splits, f, count, mean}, tail...)...)
+	return b.k, b.launch(module, "reduce_finish", b.dev.blocksFor(outputs), threads, 0, append([]any{b.out[0], partials, outputs, splits, f, count, mean}, tail...)...)
 }
 
 // axis is a merged axis of the operand: its extent and what a step along it means.
@@ -101,22 +106,19 @@ func axisArgs(list []axis) []any {
 	return out
 }
 
-// reduceGeometry chooses a thread or a block for each element of the result, and in how many stretches what is reduced is taken. It looks at shapes
+// reduceGeometry chooses a thread or a block for each element of the result, and the block's extent. Like the number of stretches it looks at shapes
 // alone: the order of summation must not depend on the device.
-func reduceGeometry(outputs, count int64, kept, gone []axis) (name string, block int, splits int64) {
-	if outputs == 0 || count == 0 {
-		return "reduce_thread", threads, 1
-	}
-	alongRows := len(kept) > 0 && kept[len(kept)-1].stride == 1 // neighbours in memory belong to neighbouring results
-	room := max(1, reducePartials/outputs)
-	if alongRows || count <= 32 {
-		splits = min(room, (count+63)/64, max(1, (1<<15)/outputs))
-		return "reduce_thread", min(threads, max(32, int(outputs+31)/32*32)), max(1, splits)
+func reduceGeometry(x ir.Shape, axes []int64, outputs, count int64) (name string, block int, splits int64) {
+	splits, byThread := op.ReduceStretches(x, axes)
+	switch {
+	case outputs == 0 || count == 0:
+		return "reduce_thread", threads, splits
+	case byThread:
+		return "reduce_thread", min(threads, max(32, int(outputs+31)/32*32)), splits
 	}
 	block = 32
 	for block < threads && int64(block)*4 < count {
 		block *= 2
 	}
-	splits = min(room, (count+4095)/4096, max(1, 1024/outputs))
-	return "reduce_block", block, max(1, splits)
+	return "reduce_block", block, splits
 }

@@ -90,8 +90,8 @@ func (m *maker) exec(o ir.Op, over []int, in ...plan.Ref) ([]plan.Ref, error) {
 		}
 		x.Out = append(x.Out, m.buffer(t, s))
 	}
-	if n := ir.WorkOf(o, types, outs).ScratchBytes; n > 0 {
-		scratch := m.buffer(ir.T(ir.U8, n), plan.NoSymbol)
+	if w := ir.WorkOf(o, types, outs); w.ScratchBytes+w.PartialBytes > 0 {
+		scratch := m.buffer(ir.T(ir.U8, w.ScratchBytes+w.PartialBytes), plan.NoSymbol)
 		x.Scratch = scratch.Buffer
 		m.p.Buffers[scratch.Buffer].Live[0].End = m.pc() + 1
 	}

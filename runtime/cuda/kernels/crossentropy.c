@@ -1,10 +1,6 @@
 /* SoftmaxCrossEntropy and its gradient: a line of logits for each label; lines as in softmax.c. Blocks take stretches of labels whose losses and counts lie
- * in `sums` and `counts` between launches. A bad label is reported and left out. */
+ * in `sums` and `counts` (scratch) between launches. A bad label is reported and left out. */
 #include "math.h"
-
-enum { PARTIALS = 1024 };
-static G double sums[PARTIALS];
-static G i64 counts[PARTIALS];
 
 #define LINE(l) ((l) / inner * n * inner + (l) % inner)
 
@@ -23,7 +19,7 @@ INLINE i64 label(const void G *target, i64 l, i64 n, int wide, int has_ignore, i
 	return v;
 }
 
-KERNEL cross_entropy(const T G *x, const void G *target, i64 lines, i64 n, i64 inner, i64 each, double smoothing, int wide, int has_ignore, i64 ignore,
+KERNEL cross_entropy(double G *sums, i64 G *counts, const T G *x, const void G *target, i64 lines, i64 n, i64 inner, i64 each, double smoothing, int wide, int has_ignore, i64 ignore,
 	void G *record HALF_ARG) {
 	static S double room[256];
 	i64 lo = BID * each, hi = lo + each < lines ? lo + each : lines;
@@ -60,7 +56,7 @@ KERNEL cross_entropy(const T G *x, const void G *target, i64 lines, i64 n, i64 i
 	}
 }
 
-KERNEL cross_entropy_finish(T G *y, i64 blocks, int mean HALF_ARG) {
+KERNEL cross_entropy_finish(T G *y, const double G *sums, const i64 G *counts, i64 blocks, int mean HALF_ARG) {
 	if (TID == 0) {
 		double sum = 0;
 		i64 kept = 0;
@@ -76,7 +72,7 @@ KERNEL cross_entropy_finish(T G *y, i64 blocks, int mean HALF_ARG) {
 }
 
 /* how many labels count, for the gradient: one block */
-KERNEL cross_entropy_count(const void G *target, i64 lines, i64 n, int wide, int has_ignore, i64 ignore, void G *record) {
+KERNEL cross_entropy_count(i64 G *counts, const void G *target, i64 lines, i64 n, int wide, int has_ignore, i64 ignore, void G *record) {
 	static S double room[256];
 	double kept = 0;
 	for (i64 l = TID; l < lines; l += NT) {
@@ -93,7 +89,7 @@ KERNEL cross_entropy_count(const void G *target, i64 lines, i64 n, int wide, int
 	}
 }
 
-KERNEL cross_entropy_grad(T G *dx, const T G *x, const void G *target, const T G *dloss, i64 lines, i64 n, i64 inner, double smoothing, int wide,
+KERNEL cross_entropy_grad(T G *dx, const i64 G *counts, const T G *x, const void G *target, const T G *dloss, i64 lines, i64 n, i64 inner, double smoothing, int wide,
 	int has_ignore, i64 ignore, int mean, void G *record HALF_ARG) {
 	static S double room[256];
 	double scale = (double)LOADC(*dloss);

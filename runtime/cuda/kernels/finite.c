@@ -1,11 +1,7 @@
-/* SumSquares and AllFinite: stretches side by side, then the stretches in order. */
+/* SumSquares and AllFinite: stretches side by side, their results in scratch, then the stretches in order. */
 #include "math.h"
 
-enum { PARTIALS = 1024 };
-static G double sums[PARTIALS];
-static G u32 bad[PARTIALS];
-
-KERNEL sum_squares(const T G *x, i64 n, i64 chunk HALF_ARG) {
+KERNEL sum_squares(double G *sums, const T G *x, i64 n, i64 chunk HALF_ARG) {
 	static S double room[256];
 	i64 lo = BID * chunk, hi = lo + chunk < n ? lo + chunk : n;
 	double sum = 0;
@@ -26,7 +22,7 @@ KERNEL sum_squares_finish(
 #else
 	float G *y,
 #endif
-	i64 blocks) {
+	const double G *sums, i64 blocks) {
 	if (TID == 0) {
 		double sum = 0;
 		for (i64 k = 0; k < blocks; k++) {
@@ -40,7 +36,7 @@ KERNEL sum_squares_finish(
 	}
 }
 
-KERNEL all_finite(const T G *x, i64 n, i64 chunk HALF_ARG) {
+KERNEL all_finite(u64 G *bad, const T G *x, i64 n, i64 chunk HALF_ARG) {
 	static S u32 room[256];
 	i64 lo = BID * chunk, hi = lo + chunk < n ? lo + chunk : n;
 	u32 any = 0;
@@ -61,9 +57,9 @@ KERNEL all_finite(const T G *x, i64 n, i64 chunk HALF_ARG) {
 }
 
 /* the flag is read here: it may lie where the result goes */
-KERNEL all_finite_finish(u8 G *y, const u8 G *ok, i64 blocks) {
+KERNEL all_finite_finish(u8 G *y, const u8 G *ok, const u64 G *bad, i64 blocks) {
 	if (TID == 0) {
-		u32 any = 0;
+		u64 any = 0;
 		for (i64 k = 0; k < blocks; k++) {
 			any |= bad[k];
 		}

@@ -1,11 +1,8 @@
 /* LayerNorm, RMSNorm and their gradients: a block takes a row of cols elements; statistics are kept in double. `rms` leaves the mean out.
  *
  * The gradients take rows in chunks, whose mean and 1/deviation lie in `stats` between launches: norm_stats, then norm_columns for the sums over rows
- * (in scratch: [blocks of rows][1 or 2 sums][cols]), then norm_dx, which may write over x or dy; at last norm_finish adds up the blocks. */
+ * ([blocks of rows][1 or 2 sums][cols]; both in scratch), then norm_dx, which may write over x or dy; at last norm_finish adds up the blocks. */
 #include "math.h"
-
-enum { CHUNK = 8192 };
-static G double stats[2 * CHUNK];
 
 INLINE void statistics(const T G *row, i64 cols, double eps, int rms, double S *room, double *mean, double *rstd HALF_ARG) {
 	double m = 0, q = 0;
@@ -40,7 +37,7 @@ KERNEL norm(T G *y, const T G *x, const T G *scale, const T G *bias, i64 rows, i
 	}
 }
 
-KERNEL norm_stats(const T G *x, i64 begin, i64 end, i64 cols, double eps, int rms HALF_ARG) {
+KERNEL norm_stats(double G *stats, const T G *x, i64 begin, i64 end, i64 cols, double eps, int rms HALF_ARG) {
 	static S double room[256];
 	for (i64 r = begin + BID; r < end; r += NB) {
 		double mean, rstd;
@@ -54,7 +51,7 @@ KERNEL norm_stats(const T G *x, i64 begin, i64 end, i64 cols, double eps, int rm
 }
 
 /* 32 columns by 8 rows at a time; BIDY is the block of rows, each rows long, of which those in [begin, end) are added */
-KERNEL norm_columns(double G *sums, const T G *x, const T G *dy, i64 begin, i64 end, i64 rows, i64 cols, i64 each, int rms HALF_ARG) {
+KERNEL norm_columns(double G *sums, const double G *stats, const T G *x, const T G *dy, i64 begin, i64 end, i64 rows, i64 cols, i64 each, int rms HALF_ARG) {
 	static S double scales[256], biases[256];
 	i64 lo = BIDY * each, hi = lo + each < rows ? lo + each : rows;
 	int fresh = lo >= begin;
@@ -86,7 +83,7 @@ KERNEL norm_columns(double G *sums, const T G *x, const T G *dy, i64 begin, i64 
 	}
 }
 
-KERNEL norm_dx(T G *dx, const T G *x, const T G *scale, const T G *dy, i64 begin, i64 end, i64 cols, int rms HALF_ARG) {
+KERNEL norm_dx(T G *dx, const double G *stats, const T G *x, const T G *scale, const T G *dy, i64 begin, i64 end, i64 cols, int rms HALF_ARG) {
 	static S double room[256];
 	for (i64 r = begin + BID; r < end; r += NB) {
 		double mean = stats[2 * (r - begin)], rstd = stats[2 * (r - begin) + 1], sum = 0, dot = 0;

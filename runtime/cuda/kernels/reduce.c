@@ -1,10 +1,9 @@
 /* ReduceSum, ReduceMean, ReduceProd, ReduceMax, ReduceMin. The axes that stay and those that go are walked over separately, up to four of each after
  * merging. One thread or one block takes an element of the result; where there are few of these, stretches of what is reduced are taken side by
- * side into `partials` and then joined in order. How it is cut depends on shapes alone. */
+ * side into `partials` (scratch) and then joined in order. How it is cut depends on shapes alone. */
 #include "math.h"
 
 enum { SUM, PROD, MAX, MIN };
-enum { PARTIALS = 8192 };
 
 #if defined(F32) || defined(F64) || defined(H16)
 typedef double A;
@@ -50,8 +49,6 @@ INLINE A join(A a, A b, int f) {
 INLINE A shared_out(A v, i64 divisor, int mean) { return !mean ? v : divisor ? v / divisor : 0; }
 #endif
 
-static G A partials[PARTIALS];
-
 #define FOUR(d, s) u32 d##0, u32 d##1, u32 d##2, u32 d##3, i64 s##0, i64 s##1, i64 s##2, i64 s##3
 #define LOCATE(i, d, s) locate(i, d##1, d##2, d##3, s##0, s##1, s##2, s##3)
 
@@ -66,7 +63,7 @@ INLINE i64 locate(i64 i, u32 d1, u32 d2, u32 d3, i64 s0, i64 s1, i64 s2, i64 s3)
 }
 
 /* k is which stretch */
-INLINE void finish(OUT y, i64 o, A v, i64 outputs, i64 splits, i64 k, i64 divisor, int mean TAIL) {
+INLINE void finish(OUT y, A G *partials, i64 o, A v, i64 outputs, i64 splits, i64 k, i64 divisor, int mean TAIL) {
 	if (splits == 1) {
 		PUT(o, shared_out(v, divisor, mean));
 	} else {
@@ -74,7 +71,7 @@ INLINE void finish(OUT y, i64 o, A v, i64 outputs, i64 splits, i64 k, i64 diviso
 	}
 }
 
-KERNEL reduce_thread(OUT y, IN x, i64 outputs, i64 count, i64 splits, i64 chunk, int f, i64 divisor, int mean, FOUR(o, p), FOUR(r, q) TAIL) {
+KERNEL reduce_thread(OUT y, IN x, A G *partials, i64 outputs, i64 count, i64 splits, i64 chunk, int f, i64 divisor, int mean, FOUR(o, p), FOUR(r, q) TAIL) {
 	i64 lo = BIDY * chunk, hi = lo + chunk < count ? lo + chunk : count;
 	EACH(o, outputs) {
 		i64 base = LOCATE(o, o, p);
@@ -82,11 +79,11 @@ KERNEL reduce_thread(OUT y, IN x, i64 outputs, i64 count, i64 splits, i64 chunk,
 		for (i64 r = lo; r < hi; r++) {
 			v = join(v, GET(base + LOCATE(r, r, q)), f);
 		}
-		finish(y, o, v, outputs, splits, BIDY, divisor, mean PASS);
+		finish(y, partials, o, v, outputs, splits, BIDY, divisor, mean PASS);
 	}
 }
 
-KERNEL reduce_block(OUT y, IN x, i64 outputs, i64 count, i64 splits, i64 chunk, int f, i64 divisor, int mean, FOUR(o, p), FOUR(r, q) TAIL) {
+KERNEL reduce_block(OUT y, IN x, A G *partials, i64 outputs, i64 count, i64 splits, i64 chunk, int f, i64 divisor, int mean, FOUR(o, p), FOUR(r, q) TAIL) {
 	static S A room[256];
 	i64 lo = BIDY * chunk, hi = lo + chunk < count ? lo + chunk : count;
 	for (i64 o = BID; o < outputs; o += NB) {
@@ -104,13 +101,13 @@ KERNEL reduce_block(OUT y, IN x, i64 outputs, i64 count, i64 splits, i64 chunk, 
 			SYNC();
 		}
 		if (TID == 0) {
-			finish(y, o, room[0], outputs, splits, BIDY, divisor, mean PASS);
+			finish(y, partials, o, room[0], outputs, splits, BIDY, divisor, mean PASS);
 		}
 		SYNC();
 	}
 }
 
-KERNEL reduce_finish(OUT y, i64 outputs, i64 splits, int f, i64 divisor, int mean TAIL) {
+KERNEL reduce_finish(OUT y, const A G *partials, i64 outputs, i64 splits, int f, i64 divisor, int mean TAIL) {
 	EACH(o, outputs) {
 		A v = first(f);
 		for (i64 k = 0; k < splits; k++) {
