@@ -180,6 +180,7 @@ type limits struct {
 // problem states a program's problem with the settings of this run.
 func (c *compiler) problem(g *ir.Graph, homes map[string]bool, lim limits) *problem {
 	p := newProblem(g, c.Profile, homes)
+	p.changedElsewhere(c.sources)
 	p.BudgetBytes, p.Recompute = lim.device, c.Recompute
 	if lim.swap {
 		p.Lanes = &memory.Lanes{

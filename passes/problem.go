@@ -53,6 +53,18 @@ func newProblem(g *ir.Graph, prof *cost.Profile, homes map[string]bool) *problem
 	return p
 }
 
+// changedElsewhere marks the parameters that this program only reads and another one of the plan updates: weights in a step whose updates stand in a
+// program of their own, and in evaluation.
+func (p *problem) changedElsewhere(programs []*ir.Graph) {
+	for _, g := range programs {
+		for _, q := range g.Params {
+			if own := p.g.Param(q.Name); q.Next != nil && own != nil && own.Next == nil {
+				p.Values[p.st.Of[own.ID]].Changes = true
+			}
+		}
+	}
+}
+
 // addOp appends a node that is no view. Whether it may write over an operand is asked of the node alone (couldTake): the solver knows lives.
 func (p *problem) addOp(n *ir.Node, prof *cost.Profile) {
 	i := int32(len(p.ops))

@@ -82,6 +82,7 @@ type Value struct {
 	Def        int32 // the op that defines it; -1: it is there when the step starts
 	Persistent bool  // Def -1 and there again when the step ends (or its successor Becomes is): lives all round the cycle
 	Becomes    int32 // persistent: value that holds the new content at the end and must take the same place; -1: unchanged
+	Changes    bool  // persistent with Becomes -1: another program replaces its content, so that no copy on the host stays true from step to step
 	Exit       bool  // must be alive when the step ends (results, new contents)
 	NoSwap     bool  // never swapped (tiny, or not addressable by the host)
 	OnHost     bool  // input: the host holds the content anyway, so that swapping it needs no copy out
@@ -106,7 +107,7 @@ type Recompute struct{ Stage, Op int32 }
 // its recomputes. The device bytes are free from the beginning of stage Free (the compute lane waits there for the copy out) to the beginning of
 // stage Before; After < Free <= Before <= Use. Copies out issued in one place go in the order of Free, then Value; copies in
 // in the order of Use, then Value; bytes are freed before copies in are issued. Write is false where the host holds the content already:
-// unchanged persistent values, inputs that are OnHost, values written by an earlier swap of this step.
+// persistent values that nothing changes, inputs that are OnHost, values written by an earlier swap of this step.
 //
 // A persistent value that is used and whose home is the host has one swap with Wraps set, for the gap that crosses the end of the step: After
 // is the stage of the last use of it, or of its Becomes, which is then written; Before is where the next step (and this one) loads it,

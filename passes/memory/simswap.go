@@ -159,7 +159,7 @@ func (m *machine) arrive(v, stage int32) error {
 	}
 	m.clock = m.bus.wait(m.clock, laneIn, m.copyIn[v])
 	m.where[v] = onDevice
-	if x := &m.p.Values[v]; !s.Wraps && !m.home(v) && !(x.Persistent && x.Becomes < 0) && !x.OnHost && !m.reused[k] {
+	if x := &m.p.Values[v]; !s.Wraps && !m.home(v) && !x.constant() && !x.OnHost && !m.reused[k] {
 		m.host -= x.Bytes
 		m.onHost[v] = false
 	}

@@ -228,7 +228,7 @@ func (m *machine) begin() error {
 		case x.HomeFixed && x.HostHome != home:
 			return fmt.Errorf("value %d: its home is not for this plan to choose", v)
 		}
-		if home || swapped0[v] && (x.Persistent && x.Becomes < 0 || x.OnHost) {
+		if home || swapped0[v] && (x.constant() || x.OnHost) {
 			m.onHost[v] = true
 			m.host += x.Bytes
 		}

@@ -88,10 +88,13 @@ func (s *state) wrap(v int32) *away {
 	return nil
 }
 
+// constant says whether no program changes persistent value x: a copy that the host once got stays true.
+func (x *Value) constant() bool { return x.Persistent && x.Becomes < 0 && !x.Changes }
+
 // clean says whether the host holds the content of v whatever is swapped.
 func (s *state) clean(v int32) bool {
 	x := &s.m.p.Values[v]
-	return x.OnHost || x.Persistent && (x.Becomes < 0 || s.wrap(v) != nil)
+	return x.OnHost || x.constant() || x.Persistent && s.wrap(v) != nil
 }
 
 // writes says whether swap a needs a copy out.

@@ -101,6 +101,10 @@ var mutations = []struct {
 	{"claim another parameter's content", func(m *maker) { m.p.Programs[pStep].Exit[0].Buffer = m.bufs["v"] }, check.Residence, []string{`parameter "w"`, `"v"`, "step ends"}},
 	{"claim an input as content", func(m *maker) { m.p.Programs[pStep].Exit[0].Buffer = m.bufs["x"] }, check.Residence, []string{`parameter "w"`, `"x"`, `input "x"`}},
 	{"claim another program's value as content", func(m *maker) { m.p.Programs[pStep].Exit[0].Buffer = m.bufs["ey"] }, check.Residence, []string{`parameter "w"`, `"ey"`}},
+	{"keep a stale copy of what was updated", func(m *maker) {
+		exit := &m.p.Programs[pStep].Exit
+		*exit = append(*exit, plan.Residency{Param: 0, Buffer: m.bufs["w"]})
+	}, check.Residence, []string{`step ends`, `parameter "w"`, `"w'"`, "one of them is stale"}},
 	{"drop the copy that takes state home", func(m *maker) { m.step(7).(*plan.Wait).On = 2; m.drop(pStep, 17) }, check.Content, []string{`parameter "m"`, `"hm'"`, `"m'"`}},
 	{"drop the update", func(m *maker) { m.drop(pStep, 15) }, check.Content, []string{`parameter "w"`, `"w'"`}},
 	{"drop a forward op", func(m *maker) { m.drop(pStep, 4) }, check.Content, []string{`node "D"`, `"c"`}},

@@ -35,6 +35,7 @@ func (c *checker) parameters() {
 	for i := range c.p.Programs {
 		pr := &c.p.Programs[i]
 		c.ends(int32(i), pr)
+		c.oneContent(pr)
 		for _, e := range pr.Exit {
 			x, b := &c.p.Params[e.Param], &c.p.Buffers[e.Buffer]
 			c.sized(e, "exit of "+pr.Name)
@@ -47,6 +48,22 @@ func (c *checker) parameters() {
 					c.add(Identity, "%s ends with %s of %s as content of frozen %s, which was %s", pr.Name, c.sym(b.Holds), c.buf(e.Buffer), c.param(e.Param), c.sym(c.content[e.Param]))
 				}
 			}
+		}
+	}
+}
+
+// oneContent checks that a parameter that a program leaves in several buffers has the same content in all of them: a copy on the host of what the program
+// replaced on the device is stale.
+func (c *checker) oneContent(pr *plan.Program) {
+	first := map[int32]plan.BufferID{}
+	for _, e := range pr.Exit {
+		a, ok := first[e.Param]
+		if !ok {
+			first[e.Param] = e.Buffer
+			continue
+		}
+		if x, y := c.p.Buffers[a].Holds, c.p.Buffers[e.Buffer].Holds; x != y {
+			c.add(Residence, "%s ends with %s in %s as %s and in %s as %s: one of them is stale", pr.Name, c.param(e.Param), c.buf(a), c.sym(x), c.buf(e.Buffer), c.sym(y))
 		}
 	}
 }
