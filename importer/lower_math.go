@@ -25,36 +25,6 @@ func binaryOp(o ir.Op) lowerFunc {
 	}
 }
 
-// ordered is emit for an op that may compare its operands. u64 is held as the int64 with the same bits, so what compares sees the upper half as
-// negative: with the highest bit turned round the order of int64 is that of the numbers.
-func (c *call) ordered(o ir.Op, in ...*operand) *operand {
-	if in[0].typ.DType != ir.U64 || !compares(o) {
-		return c.emit(o, in...)
-	}
-	top := &ir.Tensor{Type: ir.T(ir.I64), I: []int64{math.MinInt64}}
-	turn := func(x *operand) *operand {
-		return c.emit(op.Bits{Fn: "xor"}, c.cast(x, ir.I64), &operand{typ: top.Type, known: top})
-	}
-	turned := make([]*operand, len(in))
-	for i, x := range in {
-		turned[i] = turn(x)
-	}
-	y := c.emit(o, turned...)
-	if _, index := o.(op.ArgMax); index || y.typ.DType != ir.I64 {
-		return y
-	}
-	return c.cast(turn(y), ir.U64)
-}
-
-// compares tells ops whose result depends on the order of numbers.
-func compares(o ir.Op) bool {
-	switch o.(type) {
-	case op.Less, op.LessEqual, op.Max, op.Min, op.ReduceMax, op.ReduceMin, op.ArgMax:
-		return true
-	}
-	return false
-}
-
 // swapped is binaryOp with the operands the other way round: a > b is b < a.
 func swapped(o ir.Op) lowerFunc {
 	return func(c *call) []*operand {
@@ -146,6 +116,10 @@ func lowerPow(c *call) []*operand {
 func lowerMod(c *call) []*operand {
 	c.args(2, 2)
 	fmod := c.flag("fmod", false)
+	if c.arg(0).typ.DType == ir.U64 {
+		x, y := c.arg(0), c.arg(1)
+		return one(c.emit(op.Sub{}, x, c.emit(op.Mul{}, c.unsignedQuotient(x, y), y)))
+	}
 	return one(c.emit(op.Mod{Fmod: fmod}, c.arg(0), c.arg(1)))
 }
 
@@ -162,7 +136,7 @@ func lowerClip(c *call) []*operand {
 		return one(c.emit(op.Clip{Min: c.float("min", math.Inf(-1)), Max: c.float("max", math.Inf(1))}, x))
 	}
 	c.args(1, 3)
-	known := func(k int) bool { return !c.has(k) || c.in[k].known != nil }
+	known := func(k int) bool { return !c.has(k) || c.in[k].known != nil && x.typ.DType != ir.U64 } // no float64 holds every u64
 	if known(1) && known(2) {
 		o := op.Clip{Min: math.Inf(-1), Max: math.Inf(1)}
 		if c.has(1) {
@@ -174,10 +148,10 @@ func lowerClip(c *call) []*operand {
 		return one(c.emit(o, x))
 	}
 	if c.has(1) {
-		x = c.emit(op.Max{}, x, c.arg(1))
+		x = c.ordered(op.Max{}, x, c.arg(1))
 	}
 	if c.has(2) {
-		x = c.emit(op.Min{}, x, c.arg(2))
+		x = c.ordered(op.Min{}, x, c.arg(2))
 	}
 	return one(x)
 }

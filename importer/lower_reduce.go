@@ -37,7 +37,10 @@ func lowerReduce(c *call) []*operand {
 	case "ReduceProd":
 		x = c.emit(op.ReduceProd{Axes: axes, KeepDims: keep}, x)
 	case "ReduceL1":
-		x = c.emit(sum, c.emit(op.Abs{}, x))
+		if x.typ.DType != ir.U64 {
+			x = c.emit(op.Abs{}, x)
+		}
+		x = c.emit(sum, x)
 	case "ReduceSumSquare":
 		x = c.emit(sum, c.emit(op.Mul{}, x, x))
 	case "ReduceL2":

@@ -38,9 +38,9 @@ func mathLowerer(opType string) lowerFunc {
 	case "Neg":
 		return unaryOp(op.Neg{})
 	case "Abs":
-		return unaryOp(op.Abs{})
+		return lowerAbs
 	case "Sign":
-		return unaryOp(op.Sign{})
+		return lowerSign
 	case "Floor":
 		return unaryOp(op.Floor{})
 	case "Ceil":
@@ -116,7 +116,7 @@ func mathLowerer(opType string) lowerFunc {
 	case "Mul":
 		return binaryOp(op.Mul{})
 	case "Div":
-		return binaryOp(op.Div{})
+		return lowerDiv
 	case "And":
 		return binaryOp(op.And{})
 	case "Or":
