@@ -14,6 +14,7 @@ import (
 	"aitk/importer/onnxpb"
 	"aitk/internal/weights"
 	"aitk/ir"
+	"aitk/ir/plan"
 	"aitk/passes"
 	"aitk/passes/cost"
 	"aitk/runtime"
@@ -200,7 +201,22 @@ func viaRef(g *ir.Graph, in, params map[string]ir.Tensor) (map[string]ir.Tensor,
 	return out, err
 }
 
-func viaCPU(g *ir.Graph, in, params map[string]ir.Tensor) (out map[string]ir.Tensor, err error) {
+func viaCPU(g *ir.Graph, in, params map[string]ir.Tensor) (map[string]ir.Tensor, error) {
+	s, err := onCPU(g, params)
+	if err != nil {
+		return nil, err
+	}
+	defer s.exe.Close()
+	return s.run(in)
+}
+
+// session is a graph on the device, to be run many times.
+type session struct {
+	exe     *runtime.Executable
+	program *plan.Program
+}
+
+func onCPU(g *ir.Graph, params map[string]ir.Tensor) (*session, error) {
 	g = g.Clone()
 	g.Name = "eval"
 	ctx := &passes.Context{Programs: []*ir.Graph{g}}
@@ -220,29 +236,34 @@ func viaCPU(g *ir.Graph, in, params map[string]ir.Tensor) (out map[string]ir.Ten
 		dev.Close()
 		return nil, err
 	}
-	defer exe.Close()
-	bg := context.Background()
-	if err := exe.Run(bg, "init"); err != nil {
+	if err := exe.Run(context.Background(), "init"); err != nil {
+		exe.Close()
 		return nil, err
 	}
-	prog, _ := p.Program("eval")
-	for _, port := range prog.Inputs {
-		if err := exe.SetInput("eval", port.Name, in[port.Name].Encode()); err != nil {
+	program, _ := p.Program("eval")
+	return &session{exe, program}, nil
+}
+
+func (s *session) run(in map[string]ir.Tensor) (map[string]ir.Tensor, error) {
+	for _, port := range s.program.Inputs {
+		if err := s.exe.SetInput("eval", port.Name, in[port.Name].Encode()); err != nil {
 			return nil, err
 		}
 	}
-	if err := exe.Run(bg, "eval"); err != nil {
+	if err := s.exe.Run(context.Background(), "eval"); err != nil {
 		return nil, err
 	}
-	out = map[string]ir.Tensor{}
-	for _, r := range prog.Results {
+	out := map[string]ir.Tensor{}
+	for _, r := range s.program.Results {
 		raw := make([]byte, r.Ref.Type.Bytes())
-		if err := exe.Result("eval", r.Name, raw); err != nil {
+		if err := s.exe.Result("eval", r.Name, raw); err != nil {
 			return nil, err
 		}
-		if out[r.Name], err = ir.DecodeTensor(r.Ref.Type, raw); err != nil {
+		t, err := ir.DecodeTensor(r.Ref.Type, raw)
+		if err != nil {
 			return nil, err
 		}
+		out[r.Name] = t
 	}
 	return out, nil
 }
@@ -287,6 +308,12 @@ func (r *runner) forward(c *testCase) (v verdict) {
 		weights, err := params(g.graph)
 		if err != nil {
 			return verdict{stage: stage, reason: err.Error()}
+		}
+		if !c.fixed {
+			stage = "distribution"
+			if err := o.drawn(g.graph, o.inputs[n], in, weights); err != nil {
+				return verdict{stage: stage, reason: err.Error()}
+			}
 		}
 		for _, via := range []struct {
 			name string
