@@ -7,79 +7,83 @@ import (
 	"strconv"
 	"testing"
 
+	"aitk/importer"
 	"aitk/internal/safetensors"
 	"aitk/ir"
 	"aitk/passes"
 	"aitk/runtime/cpu"
 )
 
-// goldens lists the trainings of the first road. Those in testdata run everywhere.
+// goldens are the trainings in testdata, which run everywhere.
 func goldens(t testing.TB) []run {
 	here := filepath.Join("..", "..", "testdata", "golden", "mlp_digits")
-	out := []run{
+	return []run{
 		{dir: here, file: "model.onnx", golden: "golden.json"},
 		{dir: here, file: "model.onnx", golden: "golden_adamw.json"},
 		{dir: here, file: "model.onnx", golden: "golden_clip.json"},
 		{dir: here, file: "model.onnx", golden: "golden_accumulate4.json"},
 		{dir: here, file: "model.onnx", golden: "golden_sgd_nesterov.json"},
 	}
-	return out
-}
-
-func outside(t testing.TB) []run {
-	at := func(model, file, golden, bn string) run {
-		return run{dir: small(t, model), file: file, golden: golden, batchNorm: bn}
-	}
-	return []run{
-		at("mlp_mnist", "model.onnx", "golden.json", ""),
-		at("mlp_mnist", "model.onnx", "golden_adamw.json", ""),
-		at("cnn_mnist", "model.onnx", "golden.json", ""),
-		at("gpt_mini", "model.onnx", "golden.json", ""),
-		at("gpt_mini", "model.onnx", "golden_decay_groups.json", ""),
-		at("llama_mini", "model.onnx", "golden.json", ""),
-		at("bert_mini", "model.onnx", "golden.json", ""),
-		at("vit_mini", "model.onnx", "golden.json", ""),
-		at("resnet18_mini", "model.onnx", "golden_frozen_bn.json", "frozen"),
-	}
-}
-
-// batchNormTraining is the training whose batch norms use statistics of the batch.
-func batchNormTraining(t testing.TB) run {
-	return run{dir: small(t, "resnet18_mini"), file: "model_ts.onnx", golden: "golden.json", batchNorm: "train"}
 }
 
 // Losses, gradients and parameters of a training without a budget stay within three times PyTorch's own float32 deviation.
 func TestParity(t *testing.T) {
 	for _, r := range goldens(t) {
-		t.Run(r.String(), func(t *testing.T) { parity(t, r) })
+		t.Run(r.String(), func(t *testing.T) { parity(t, open(t, r)) })
 	}
-	t.Run("collection", func(t *testing.T) {
-		for _, r := range outside(t) {
-			t.Run(r.String(), func(t *testing.T) { parity(t, r) })
-		}
-	})
 }
 
-func parity(t *testing.T, r run) {
-	x := open(t, r)
+// fractions say how much of its limit each comparison with a golden used up at most; a negative one: nothing to compare.
+type fractions struct{ losses, params, grads float64 }
+
+// parity trains to the golden and compares.
+func parity(t *testing.T, x *trainer) fractions {
+	t.Helper()
 	p := x.compile(t, passes.MemoryOptions{BudgetBytes: -1, HostBudgetBytes: -1})
 	out := x.train(t, p, x.steps, cpu.Options{})
+	x.params, out.final, out.grads = x.g.adapterNames(x.params), x.g.adapterNames(out.final), x.g.adapterNames(out.grads)
+	f := fractions{losses: x.compareLosses(t, out.losses), params: -1, grads: -1}
+	if !x.branches() {
+		f.params = x.compareFinal(t, out)
+	}
+	f.grads = x.compareGrads(t, out)
+	return f
+}
+
+// branches tells trainings in which float32 itself takes the other side of a ReLU somewhere, so that batch norm of batches carries the float32 run away
+// from the float64 one (models/README.md): only their first losses are held to the figure, and no parameter.
+func (x *trainer) branches() bool {
+	return x.batchNorm == importer.BatchNormTrain && x.g.SmallestReLU != nil && *x.g.SmallestReLU < 1e-6
+}
+
+// slack is how often PyTorch's own float32 deviation may be used up. Tables that the exporter computed in float32 deviate once more: evaluated in float64,
+// flux_mini's other graph is 2e-5 from the golden's gradients itself.
+func (x *trainer) slack() float64 {
+	if x.tabled {
+		return 6
+	}
+	return 3
+}
+
+func (x *trainer) compareLosses(t *testing.T, losses []float64) float64 {
 	worst := 0.0
 	for i, want := range x.g.LossesF64 {
 		limit := max(3*x.g.Deviation.Losses.MaxAbs, 1e-6*math.Abs(want))
-		d := math.Abs(out.losses[i] - want)
+		if x.branches() && i >= 2 {
+			limit = 1e-2
+		}
+		d := math.Abs(losses[i] - want)
 		worst = max(worst, d/limit)
 		if !(d <= limit) {
-			t.Errorf("step %d: loss %.9g, golden %.9g, %.3g apart, limit %.3g", i, out.losses[i], want, d, limit)
+			t.Errorf("step %d: loss %.9g, golden %.9g, %.3g apart, limit %.3g", i, losses[i], want, d, limit)
 		}
 	}
 	t.Logf("losses: worst %.2f of the limit", worst)
-	x.compareFinal(t, out)
-	x.compareGrads(t, out)
+	return worst
 }
 
 // compareFinal holds final parameters against the golden's file, or against its samples.
-func (x *trainer) compareFinal(t *testing.T, out outcome) {
+func (x *trainer) compareFinal(t *testing.T, out outcome) float64 {
 	var file *safetensors.File
 	if x.g.FinalFile != "" {
 		var err error
@@ -95,7 +99,9 @@ func (x *trainer) compareFinal(t *testing.T, out outcome) {
 		}
 		raw, ok := out.final[name]
 		if !ok {
-			t.Errorf("parameter %q was not trained", name)
+			if !slices.Contains(x.gone, name) {
+				t.Errorf("parameter %q was not trained", name)
+			}
 			continue
 		}
 		got := floats(t, ir.T(ir.F32, f.Shape...), raw)
@@ -116,7 +122,7 @@ func (x *trainer) compareFinal(t *testing.T, out outcome) {
 					d += (got[i] - want[i]) * (got[i] - want[i])
 					u += (want[i] - first[i]) * (want[i] - first[i])
 				}
-				rel, limit := math.Sqrt(d)/math.Sqrt(u), max(3*dev.UpdateRelL2, 1e-6)
+				rel, limit := math.Sqrt(d)/math.Sqrt(u), max(x.slack()*dev.UpdateRelL2, 1e-6)
 				compared++
 				if rel/limit > worst {
 					worst, worstName = rel/limit, name
@@ -130,7 +136,7 @@ func (x *trainer) compareFinal(t *testing.T, out outcome) {
 		for at, want := range f.Samples {
 			i, err := strconv.Atoi(at)
 			check(t, err)
-			d, limit := math.Abs(got[i]-want), max(3*dev.MaxAbs, 1e-6)
+			d, limit := math.Abs(got[i]-want), max(x.slack()*dev.MaxAbs, 1e-6)
 			if d/limit > worst {
 				worst, worstName = d/limit, name
 			}
@@ -144,6 +150,7 @@ func (x *trainer) compareFinal(t *testing.T, out outcome) {
 		t.Error("no parameter was compared")
 	}
 	t.Logf("parameters: worst %.2f of the limit at %s (%d comparisons)", worst, worstName, compared)
+	return worst
 }
 
 // noiseElements marks the elements that the golden leaves out of deviation_f32_quiet: their gradient of step 0 is not zero but below 1e-5 of the
@@ -177,9 +184,9 @@ func (x *trainer) noiseElements(t *testing.T, name string) []bool {
 	return noise
 }
 
-func (x *trainer) compareGrads(t *testing.T, out outcome) {
+func (x *trainer) compareGrads(t *testing.T, out outcome) float64 {
 	if x.g.GradFile == "" || len(out.grads) == 0 {
-		return
+		return -1
 	}
 	file, err := safetensors.Open(filepath.Join(x.dir, x.g.GradFile))
 	check(t, err)
@@ -191,7 +198,9 @@ func (x *trainer) compareGrads(t *testing.T, out outcome) {
 			continue
 		}
 		if !ok {
-			t.Errorf("no gradient of %q", info.Name)
+			if !slices.Contains(x.gone, info.Name) {
+				t.Errorf("no gradient of %q", info.Name)
+			}
 			continue
 		}
 		want, got := tensor(t, file, info), floats(t, ir.T(ir.F32, info.Type.Shape...), raw)
@@ -204,7 +213,7 @@ func (x *trainer) compareGrads(t *testing.T, out outcome) {
 			continue
 		}
 		seen++
-		rel, limit := math.Sqrt(d/n), max(3*x.g.Final[info.Name].GradDev, 1e-6)
+		rel, limit := math.Sqrt(d/n), max(x.slack()*x.g.Final[info.Name].GradDev, 1e-6)
 		if rel/limit > worst {
 			worst, worstName = rel/limit, info.Name
 		}
@@ -213,6 +222,7 @@ func (x *trainer) compareGrads(t *testing.T, out outcome) {
 		}
 	}
 	t.Logf("%d gradients: worst %.2f of the limit at %s", seen, worst, worstName)
+	return worst
 }
 
 func tensor(t testing.TB, f *safetensors.File, info safetensors.Info) []float64 {
@@ -237,20 +247,4 @@ func sortedKeys[V any](m map[string]V) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// Batch norm in training mode: float32 itself flips a ReLU after two steps, so only the first losses are held to the figure.
-func TestParityBatchNormTraining(t *testing.T) {
-	x := open(t, batchNormTraining(t))
-	p := x.compile(t, passes.MemoryOptions{BudgetBytes: -1, HostBudgetBytes: -1})
-	out := x.train(t, p, x.steps, cpu.Options{})
-	for i, want := range x.g.LossesF64 {
-		limit := 1e-2
-		if i < 2 {
-			limit = max(3*x.g.Deviation.Losses.MaxAbs, 1e-6*math.Abs(want))
-		}
-		if d := math.Abs(out.losses[i] - want); !(d <= limit) {
-			t.Errorf("step %d: loss %.9g, golden %.9g, %.3g apart, limit %.3g", i, out.losses[i], want, d, limit)
-		}
-	}
 }
