@@ -210,13 +210,13 @@ func viaCPU(g *ir.Graph, in, params map[string]ir.Tensor) (map[string]ir.Tensor,
 	return s.run(in)
 }
 
-// session is a graph on the device, to be run many times.
-type session struct {
+// onDevice is a graph on the device, to be run many times.
+type onDevice struct {
 	exe     *runtime.Executable
 	program *plan.Program
 }
 
-func onCPU(g *ir.Graph, params map[string]ir.Tensor) (*session, error) {
+func onCPU(g *ir.Graph, params map[string]ir.Tensor) (*onDevice, error) {
 	g = g.Clone()
 	g.Name = "eval"
 	ctx := &passes.Context{Programs: []*ir.Graph{g}}
@@ -241,10 +241,10 @@ func onCPU(g *ir.Graph, params map[string]ir.Tensor) (*session, error) {
 		return nil, err
 	}
 	program, _ := p.Program("eval")
-	return &session{exe, program}, nil
+	return &onDevice{exe, program}, nil
 }
 
-func (s *session) run(in map[string]ir.Tensor) (map[string]ir.Tensor, error) {
+func (s *onDevice) run(in map[string]ir.Tensor) (map[string]ir.Tensor, error) {
 	for _, port := range s.program.Inputs {
 		if err := s.exe.SetInput("eval", port.Name, in[port.Name].Encode()); err != nil {
 			return nil, err
