@@ -232,6 +232,9 @@ func (w *weights) guess(t *tensor, info param, slots slots) {
 		w.buffer(t, "named like a buffer")
 	case slots.kind == "":
 		w.buffer(t, "no op takes it as a weight, bias or scale")
+	case temp && !slots.linear && w.uniform(t):
+		// The scale that a norm without one gets where the format wants one. A parameter of the module would have kept its name.
+		w.buffer(t, "named like an exporter's temporary, and all its elements are equal")
 	case (temp || isConstant) && mapped != "" && slots.strong:
 		info.Name, info.Reason = mapped, "operand "+slots.kind+" of a node in module "+slots.module
 		w.add(t, info, view{transposed: slots.linear && len(t.typ.Shape) == 2})
@@ -288,9 +291,12 @@ func (w *weights) identities() {
 	}
 }
 
-// isTemporary tells names that exporters make up: val_7, onnx::MatMul_12, _v_3.
+// isTemporary tells names that exporters make up: val_7, onnx::MatMul_12, _v_3, and those of what a traced call gave: unsqueeze_1, div_3.
 func isTemporary(name string) bool {
 	base := strings.TrimRight(name, "0123456789")
+	if isCall(strings.TrimSuffix(base, "_")) && (base == name || strings.HasSuffix(base, "_")) {
+		return true
+	}
 	if base == name {
 		return false
 	}
@@ -299,6 +305,22 @@ func isTemporary(name string) bool {
 		return true
 	}
 	return strings.HasPrefix(base, "onnx::")
+}
+
+// isCall tells names of PyTorch's operations that compute a tensor. A traced program names each result after its operation and numbers the
+// further ones; the exporter's optimizer leaves that name to what it folds: a table of frequencies is unsqueeze_1. No module calls a parameter so.
+func isCall(name string) bool {
+	switch name {
+	case "abs", "add", "addmm", "arange", "bitwise_not", "bmm", "cat", "ceil", "chunk", "clamp", "clone", "concat", "convert_element_type", "convert_element_type_default",
+		"copy", "cos", "cumsum", "detach", "div", "einsum", "empty", "eq", "exp", "exp2", "expand", "eye", "flatten", "flip", "floor", "floor_divide", "full", "full_like",
+		"gather", "ge", "getitem", "gt", "index_select", "iota", "item", "le", "lift_fresh_copy", "linspace", "log", "log2", "logical_not", "lt", "masked_fill", "matmul",
+		"max", "maximum", "mean", "min", "minimum", "mm", "mul", "ne", "neg", "new_zeros", "ones", "ones_like", "outer", "permute", "pow", "prod", "reciprocal", "remainder",
+		"repeat", "repeat_interleave", "reshape", "roll", "rsqrt", "rsub", "scalar_tensor", "select", "sigmoid", "sin", "slice", "softmax", "split", "sqrt", "squeeze",
+		"stack", "sub", "sum", "t", "tan", "tanh", "tile", "to", "_to_copy", "transpose", "tril", "triu", "true_divide", "type_as", "unbind", "unsqueeze", "unsqueeze_copy",
+		"view", "where", "zeros", "zeros_like":
+		return true
+	}
+	return false
 }
 
 // retie joins a weight that the exporter stored twice, once transposed: the head of a language model and its embedding. Metadata
