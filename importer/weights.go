@@ -18,7 +18,7 @@ import (
 //
 //	1. What the exporter says wins: PARAMETER is a trainable weight, BUFFER and CONSTANT_TENSOR are not.
 //	2. Where it says nothing, a float tensor is a weight if it has an axis, stands where an op takes a weight, a bias or a scale,
-//	   and is not named like a buffer (*inv_freq*, *running_*) or an exporter's temporary (val_7, onnx::MatMul_12).
+//	   and is not named like a buffer (*inv_freq*, *running_*, *freqs_cos*, *cos_cached*) or an exporter's temporary (val_7, onnx::MatMul_12, div_3).
 //	3. A temporary that metadata or the scope of its reader maps to a module's parameter is that parameter. An exporter stores the
 //	   weight of a linear layer transposed; here it gets the author's name and orientation back, and the graph a Transpose.
 //	4. Means and variances of batch normalization are statistics.
@@ -228,7 +228,7 @@ func (w *weights) guess(t *tensor, info param, slots slots) {
 	switch mapped := slots.scopeName(); {
 	case len(t.typ.Shape) == 0:
 		// A scalar is a constant of the formula.
-	case strings.Contains(t.name, "inv_freq") || strings.Contains(t.name, "running_"):
+	case namedLikeBuffer(t.name):
 		w.buffer(t, "named like a buffer")
 	case slots.kind == "":
 		w.buffer(t, "no op takes it as a weight, bias or scale")
@@ -247,6 +247,13 @@ func (w *weights) guess(t *tensor, info param, slots slots) {
 		info.Reason = "stands where " + slots.kind
 		w.add(t, info, view{})
 	}
+}
+
+// namedLikeBuffer tells names of statistics and of the tables of rotary embeddings.
+func namedLikeBuffer(name string) bool {
+	return slices.ContainsFunc([]string{"inv_freq", "running_", "freqs_cos", "freqs_sin", "freqs_cis", "cos_cached", "sin_cached"}, func(part string) bool {
+		return strings.Contains(name, part)
+	})
 }
 
 // buffer records that a tensor is no weight. It stays a constant, which may be folded; what is left of it becomes a buffer.
