@@ -24,6 +24,7 @@ type MemoryOptions struct {
 type candidate struct {
 	programs []*ir.Graph
 	place    *placement
+	plan     *plan.Plan // nil until it is lowered
 }
 
 func (c *candidate) device() int64 { return c.place.arenas[ir.Device].ArenaBytes }
@@ -104,19 +105,14 @@ type compiler struct {
 	chosen    *candidate
 	fit       *FitError // set where even the smallest is too large
 	plan      *plan.Plan
+	graphSum  string // of the step as it came; "" until it is known
 }
 
 // memory chooses a candidate and makes its programs the context's.
 func (c *compiler) memory(ctx *Context) error {
-	var err error
-	if c.unlimited, err = c.keepAll(); err != nil {
+	err := c.extremes()
+	if err != nil {
 		return err
-	}
-	if c.smallest, err = c.least(); err != nil {
-		return err
-	}
-	if c.smallest.device() > c.unlimited.device() && c.unlimited.host() <= c.smallest.host() {
-		c.smallest = c.unlimited // a lower peak that packs worse
 	}
 	c.budget = c.BudgetBytes
 	if c.BudgetPercent > 0 {

@@ -11,14 +11,27 @@ import (
 	"aitk/passes/memory"
 )
 
-// finish lowers the chosen candidate, proves the plan and fills the report. A plan that the checker refuses is a bug of ours.
+// finish lowers the chosen candidate, proves the plan and fills the report.
 func (c *compiler) finish() *plan.Plan {
-	chosen, unlimited, budget := c.chosen, c.unlimited, c.budget
-	p := lower(chosen.place, c.Profile)
-	p.GraphSum = ir.Hash(c.sources[0])
+	p := c.proved()
+	c.bounds(&p.Report)
+	recordDecisions(p)
+	return p
+}
+
+// proved lowers the chosen candidate and proves the plan for the budget at hand; all of the report but bounds and decisions is filled. A plan that the checker
+// refuses is a bug of ours. The plan is one of its own, also where one candidate is chosen for several budgets.
+func (c *compiler) proved() *plan.Plan {
+	shared := *c.lowered(c.chosen)
+	p := &shared
+	p.Arenas = slices.Clone(p.Arenas)
+	if c.graphSum == "" {
+		c.graphSum = ir.Hash(c.sources[0])
+	}
+	p.GraphSum = c.graphSum
 	p.Profile = plan.Profile{Device: c.Profile.Device, Name: c.Profile.Name, SHA256: c.Profile.Sum()}
-	if a := p.Arena(ir.Device); a != nil && budget >= 0 && a.Bytes <= budget {
-		a.BudgetBytes = budget
+	if a := p.Arena(ir.Device); a != nil && c.budget >= 0 && a.Bytes <= c.budget {
+		a.BudgetBytes = c.budget
 	}
 	if a := p.Arena(ir.Pinned); a != nil && c.HostBudgetBytes >= 0 && a.Bytes <= c.HostBudgetBytes {
 		a.BudgetBytes = c.HostBudgetBytes
@@ -26,19 +39,12 @@ func (c *compiler) finish() *plan.Plan {
 	if err := check.Check(p); err != nil {
 		panic(ir.Bugf("the plan is unsound: %v", err))
 	}
-	plan.Measure(p)
 	r := &p.Report
-	r.Fits, r.BudgetBytes = true, budget
-	r.UnlimitedArenaBytes, r.MinimumBudgetBytes = unlimited.device(), c.smallest.device()
-	whole := p
-	if chosen != unlimited {
-		whole = lower(unlimited.place, c.Profile)
-		plan.Measure(whole)
-	}
-	r.UnlimitedStepPicos, r.NaiveBytes = whole.Report.StepPicos, whole.Report.NaiveBytes // recomputes and copies are not the model's tensors
-	c.bounds(r)
+	r.Fits, r.BudgetBytes = true, c.budget
+	r.UnlimitedArenaBytes, r.MinimumBudgetBytes = c.unlimited.device(), c.smallest.device()
+	whole := &c.lowered(c.unlimited).Report
+	r.UnlimitedStepPicos, r.NaiveBytes = whole.StepPicos, whole.NaiveBytes // recomputes and copies are not the model's tensors
 	countWork(r, p)
-	recordDecisions(p)
 	return p
 }
 

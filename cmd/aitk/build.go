@@ -44,24 +44,7 @@ func (b *builder) choose(name, value, why string) {
 
 // build plans a model. With a *passes.FitError the plan is the smallest one. It is nil with --stop-after.
 func (b *builder) build() (*plan.Plan, error) {
-	if _, err := train.ParseSchedule(cmp.Or(b.c.schedule, "constant")); err != nil {
-		return nil, err
-	}
-	g, err := b.importModel()
-	if err != nil {
-		return nil, err
-	}
-	if b.profile, err = b.c.deviceProfile(); err != nil {
-		return nil, err
-	}
-	if err := b.runPasses(g); err != nil {
-		return nil, err
-	}
-	if b.lastPass {
-		b.c.printStats(b.ctx)
-		return nil, nil
-	}
-	if err := b.checkData(); err != nil {
+	if err := b.prepare(); err != nil || b.lastPass {
 		return nil, err
 	}
 	begin := time.Now()
@@ -73,6 +56,28 @@ func (b *builder) build() (*plan.Plan, error) {
 	}
 	b.describe(p)
 	return p, err
+}
+
+// prepare brings a model to scheduled programs, or to where --stop-after says.
+func (b *builder) prepare() error {
+	if _, err := train.ParseSchedule(cmp.Or(b.c.schedule, "constant")); err != nil {
+		return err
+	}
+	g, err := b.importModel()
+	if err != nil {
+		return err
+	}
+	if b.profile, err = b.c.deviceProfile(); err != nil {
+		return err
+	}
+	if err := b.runPasses(g); err != nil {
+		return err
+	}
+	if b.lastPass {
+		b.c.printStats(b.ctx)
+		return nil
+	}
+	return b.checkData()
 }
 
 // importModel gives the forward graph with every dimension bound.

@@ -7,8 +7,8 @@ import (
 	"aitk/passes/cost"
 )
 
-// compileMemory is the back half, with the settings of the command line.
-func (c *call) compileMemory(ctx *passes.Context, profile *cost.Profile) (*plan.Plan, error) {
+// memoryOptions are the settings of the back half that the command line gives.
+func (c *call) memoryOptions(profile *cost.Profile) (passes.MemoryOptions, error) {
 	m := passes.MemoryOptions{Profile: profile, BudgetBytes: -1, HostBudgetBytes: -1, Effort: c.effort, Recompute: c.recompute != "none", Swap: c.swap != "none"}
 	switch c.budget.kind {
 	case sizeBytes:
@@ -19,13 +19,13 @@ func (c *call) compileMemory(ctx *passes.Context, profile *cost.Profile) (*plan.
 		if c.device == "cuda" && c.gpu == "" {
 			free, err := freeOnDevice()
 			if err != nil {
-				return nil, err
+				return m, err
 			}
 			m.BudgetBytes = free
 			break
 		}
 		if profile.MemoryBytes == 0 {
-			return nil, usagef("--budget auto is the memory of a card, and profile %s has none: give --gpu NAME or a size", profile.Name)
+			return m, usagef("--budget auto is the memory of a card, and profile %s has none: give --gpu NAME or a size", profile.Name)
 		}
 		m.BudgetBytes = profile.MemoryBytes
 	}
@@ -33,7 +33,7 @@ func (c *call) compileMemory(ctx *passes.Context, profile *cost.Profile) (*plan.
 	case sizeBytes:
 		m.HostBudgetBytes = c.hostBudget.bytes
 	case sizePercent, sizeAuto:
-		return nil, usagef("--host-budget: want a size in bytes or none")
+		return m, usagef("--host-budget: want a size in bytes or none")
 	case sizeNotGiven:
 		if profile.HostAddressable { // moving bytes within one memory frees none
 			m.Swap = false
@@ -41,6 +41,15 @@ func (c *call) compileMemory(ctx *passes.Context, profile *cost.Profile) (*plan.
 				c.note("--swap auto: nothing is swapped on %s without --host-budget, since both arenas are the same memory", profile.Name)
 			}
 		}
+	}
+	return m, nil
+}
+
+// compileMemory is the back half, with the settings of the command line.
+func (c *call) compileMemory(ctx *passes.Context, profile *cost.Profile) (*plan.Plan, error) {
+	m, err := c.memoryOptions(profile)
+	if err != nil {
+		return nil, err
 	}
 	if c.recompute == "all" { // the peak-minimiser's plan, which is what a budget of its own arena gives
 		least := m

@@ -22,6 +22,9 @@ func showPlan(c *call) error {
 	if err != nil {
 		return err
 	}
+	if c.solve.sweep > 0 {
+		return c.sweepPlans(s.path)
+	}
 	p := s.plan
 	var misfit error
 	if p == nil {
@@ -57,19 +60,26 @@ func (c *call) showViews(p *plan.Plan) error {
 // planModel opens the data, where there is any, and plans a model. Without a plan and an error the builder holds the programs of --stop-after. A
 // plan that comes with an error is the smallest one and does not fit.
 func (c *call) planModel(path string) (*builder, *plan.Plan, error) {
-	b := &builder{c: c, path: path}
-	if c.data != "" {
-		src, err := c.openSource("--data", c.data)
-		if err != nil {
-			return nil, nil, err
-		}
-		b.source = src
+	b, err := c.newBuilder(path)
+	if err != nil {
+		return nil, nil, err
 	}
 	p, err := b.build()
 	if fit, ok := errors.AsType[*passes.FitError](err); ok {
 		return b, p, fmt.Errorf("%s: %w", path, fit)
 	}
 	return b, p, err
+}
+
+// newBuilder opens the data, where there is any.
+func (c *call) newBuilder(path string) (*builder, error) {
+	b := &builder{c: c, path: path}
+	if c.data == "" {
+		return b, nil
+	}
+	src, err := c.openSource("--data", c.data)
+	b.source = src
+	return b, err
 }
 
 // openSource opens a data set until the program ends.

@@ -26,7 +26,7 @@ func solveOptions() []option {
 		{"order", "fixed|free", "solve memory: the file's order of nodes, or one that the planner chooses (default fixed)", "solve", false, false,
 			oneOf("order", func(s *settings) *string { return &s.solve.order }, "fixed", "free")},
 		{"seconds", "S", "search for so long instead of for --effort moves, and so not the same on every machine", "solve", false, false, positive("seconds", func(s *settings) *float64 { return &s.solve.seconds })},
-		{"sweep", "N", "one run for N budgets (at least 2) from the smallest that works to that without recompute and swap; more never takes longer", "solve", false, true,
+		{"sweep", "N", "one run for N budgets (at least 2) from the smallest that works to that without recompute and swap; more never takes longer", "plan solve", false, true,
 			setSweep},
 		{"h2d", "GB/S", "solve memory: swapping is allowed, and this is the rate to the device in 10^9 bytes a second", "solve", false, false, rate("h2d", func(s *settings) *float64 { return &s.solve.h2d })},
 		{"d2h", "GB/S", "the rate from the device (default that to it)", "solve", false, false, rate("d2h", func(s *settings) *float64 { return &s.solve.d2h })},
