@@ -71,6 +71,7 @@ const testLattice = `
 	ir/plan/check, ir/op, ir/gen < ir/plan, ir/plan/check
 	internal/safetensors, internal/weights, ir/gen < importer, passes, internal/quant
 	passes/memory/moccasin < passes/memory
+	passes/pack/packcsv < passes/pack
 	ir/gen, runtime/null, runtime/cpu, runtime/ref < runtime, runtime/train
 	passes/memory/networks < passes/memory
 	runtime/devicetest, runtime/ref, ir/gen < runtime/cpu, runtime/cuda, runtime/null

@@ -4,6 +4,7 @@ package pack
 func (s *search) heuristics() {
 	p := s.p
 	if len(p.items) == 0 {
+		s.take("empty", []int64{})
 		return
 	}
 	tries := s.options.Tries
@@ -13,7 +14,7 @@ func (s *search) heuristics() {
 	back := p.mirror()
 	backward := back.ranks(max(tries, 0))
 	for k, r := range p.ranks(max(tries, 0)) {
-		if s.done() && s.best.Offsets != nil {
+		if s.done() {
 			return
 		}
 		if p.isArcs {
@@ -30,5 +31,5 @@ func (s *search) heuristics() {
 
 func (s *search) pass(method string, offsets []int64) {
 	s.best.Passes++
-	s.take(method, s.p.spread(offsets))
+	s.take(method, offsets)
 }

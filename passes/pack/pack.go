@@ -92,15 +92,14 @@ func Solve(ctx context.Context, problem Problem, o Options) (Result, error) {
 		return Result{}, err
 	}
 	p := newProblem(problem.Buffers)
-	s := &search{ctx: ctx, p: p, options: o, target: problem.CapacityBytes}
+	s := &search{ctx: ctx, p: p, options: o, capacity: problem.CapacityBytes}
 	s.best.ArenaBytes = math.MaxInt64
 	s.best.BoundBytes, s.best.BoundName = p.bound(), "load"
-	s.target = max(s.target, s.best.BoundBytes)
-	if len(p.items) == 0 {
-		s.take("empty", p.spread(nil))
-	}
+	s.target = max(s.capacity, s.best.BoundBytes)
 	s.heuristics()
+	s.refine(s.nodes())
 	r := s.best
+	r.Offsets = p.spread(s.items)
 	switch {
 	case r.ArenaBytes <= r.BoundBytes && (problem.CapacityBytes == 0 || r.ArenaBytes <= problem.CapacityBytes):
 		r.Status = Optimal
@@ -114,35 +113,31 @@ func Solve(ctx context.Context, problem Problem, o Options) (Result, error) {
 
 // search is the state of one Solve.
 type search struct {
-	ctx     context.Context
-	p       *problem
-	options Options
-	target  int64 // an arena of this size or less ends the search
-	best    Result
+	ctx      context.Context
+	p        *problem
+	options  Options
+	capacity int64
+	target   int64   // an arena of this size or less ends the search
+	best     Result  // without offsets
+	items    []int64 // the best offsets, by item
 }
 
-// take keeps a placement, by buffer, if it beats the best one.
+// take keeps a placement, by item, if it beats the best one.
 func (s *search) take(method string, offsets []int64) {
-	if offsets == nil {
-		return
-	}
-	if top := arena(s.p.buffers, offsets); top < s.best.ArenaBytes {
-		s.best.ArenaBytes, s.best.Offsets, s.best.Method = top, offsets, method
+	if top := s.p.arena(offsets); top < s.best.ArenaBytes {
+		s.best.ArenaBytes, s.best.Method, s.items = top, method, offsets
 	}
 }
 
-func (s *search) done() bool { return s.best.ArenaBytes <= s.target || s.ctx.Err() != nil }
+// done tells whether there is a placement and no reason to look for another.
+func (s *search) done() bool {
+	return s.items != nil && (s.best.ArenaBytes <= s.target || s.ctx.Err() != nil)
+}
 
-// arena is the highest end of a placement. A buffer that takes no room ends nowhere, unless it is fixed.
-func arena(buffers []Buffer, offsets []int64) int64 {
-	top := int64(0)
-	for i, b := range buffers {
-		for _, w := range b.Windows {
-			top = max(top, offsets[i]+w.High)
-		}
-		if len(b.Spans) > 0 && b.Bytes > 0 {
-			top = max(top, offsets[i]+b.Bytes)
-		}
+// nodes is what the exact search may visit.
+func (s *search) nodes() int64 {
+	if s.options.Nodes != 0 {
+		return s.options.Nodes
 	}
-	return top
+	return 50_000
 }

@@ -237,6 +237,15 @@ func (p *problem) shape() {
 
 func (p *problem) of(it *item) []part { return p.parts[it.first:it.to] }
 
+// arena is the highest end of a placement by item.
+func (p *problem) arena(offsets []int64) int64 {
+	top := int64(0)
+	for i := range p.items {
+		top = max(top, offsets[i]+p.items[i].raw)
+	}
+	return top
+}
+
 // spread turns offsets by item into offsets by buffer. Buffers that take no room lie where they are fixed, with their group, or at 0.
 func (p *problem) spread(offsets []int64) []int64 {
 	out := make([]int64, len(p.buffers))
