@@ -36,6 +36,12 @@ type Device interface {
 	Close() error
 }
 
+// Locator is implemented by devices that name places of the plan in messages, since what they queue fails later. At says which instruction of which program
+// the calls that follow belong to: Kernel in Load, the others in a run.
+type Locator interface {
+	At(program string, pc int32)
+}
+
 // Kernel is a resolved instruction. Run does the work on the calling goroutine or queues it on its device's stream.
 type Kernel interface{ Run() error }
 

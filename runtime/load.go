@@ -30,6 +30,7 @@ func Load(p *plan.Plan, dev Device, opt Options) (*Executable, error) {
 			Remedy: "compile it again for this device"}
 	}
 	l := &loader{e: &Executable{plan: p, dev: dev}, opt: opt}
+	l.e.locator, _ = dev.(Locator)
 	if err := l.arenas(); err != nil {
 		return nil, err
 	}
@@ -55,6 +56,7 @@ type loader struct {
 	slots   int32   // event slots given so far
 	errs    []error
 	missing []string // distinct complaints of Device.Kernel
+	broken  []*ir.Error
 }
 
 // arenas allocates memory. The disk space has none: its buffers are parameters.
@@ -68,7 +70,7 @@ func (l *loader) arenas() error {
 		}
 		arena, err := l.e.dev.Alloc(a.Space, a.Bytes)
 		if err != nil {
-			return fmt.Errorf("allocating the %v arena of %d bytes: %w", a.Space, a.Bytes, err)
+			return fmt.Errorf("allocating the %v arena of %d bytes%s: %w", a.Space, a.Bytes, l.fullest(a), err)
 		}
 		l.e.arenas[a.Space] = arena
 		if l.opt.Poison {
@@ -78,6 +80,29 @@ func (l *loader) arenas() error {
 		}
 	}
 	return nil
+}
+
+// fullest says which instruction needs the last byte of an arena.
+func (l *loader) fullest(a plan.Arena) string {
+	for _, b := range l.e.plan.Buffers {
+		if b.Type.Space != a.Space || b.Offset+b.Bytes != a.Bytes || len(b.Live) == 0 {
+			continue
+		}
+		at := b.Live[0]
+		prog := &l.e.plan.Programs[at.Program]
+		if int(at.Start) >= len(prog.Instrs) {
+			continue
+		}
+		text := fmt.Sprintf(", the last of them first for program %s, instruction %d", prog.Name, at.Start)
+		if x, ok := prog.Instrs[at.Start].(*plan.Exec); ok {
+			text += ", " + ir.OpName(x.Op)
+			if x.Origin.Node != "" {
+				text += fmt.Sprintf(" (node %q)", x.Origin.Node)
+			}
+		}
+		return text
+	}
+	return ""
 }
 
 // places finds every buffer's memory.
@@ -125,6 +150,7 @@ func (l *loader) program(out *program, in *plan.Program, index int32) {
 		var err error
 		switch x := instr.(type) {
 		case *plan.Exec:
+			l.e.at(in.Name, pc)
 			err = l.exec(out, &s, x)
 		case *plan.Copy:
 			err = l.copy(out, &s, x)
@@ -197,8 +223,13 @@ func (l *loader) exec(p *program, s *action, x *plan.Exec) error {
 		scratch = l.e.hand(p, l.home[x.Scratch])
 	}
 	s.kernel, err = l.e.dev.Kernel(x, in, s.out, scratch)
-	if err != nil {
+	known, ok := errors.AsType[*ir.Error](err)
+	switch {
+	case err == nil:
+	case !ok:
 		l.missing = append(l.missing, err.Error())
+	case !slices.Contains(l.broken, known): // one cause may stand in the way of many kernels
+		l.broken, l.errs = append(l.broken, known), append(l.errs, err)
 	}
 	return nil
 }

@@ -18,6 +18,14 @@ type Executable struct {
 	high     [ir.NumSpaces]int64 // highest end of a Slice handed to the device so far
 	moved    [plan.NumCopyKinds]int64
 	poison   []byte // what freed bytes are filled with; nil: nothing
+	locator  Locator
+}
+
+// at tells the device, if it wants to know, which instruction comes next.
+func (e *Executable) at(program string, pc int) {
+	if e.locator != nil {
+		e.locator.At(program, int32(pc))
+	}
 }
 
 // program is one instruction list, resolved.
@@ -94,6 +102,7 @@ func (e *Executable) run(p *program, visit Visit) error {
 	parity := p.runs & 1
 	for pc := range p.actions {
 		s := &p.actions[pc]
+		e.at(p.name, pc)
 		if err := e.issue(p, s, parity); err != nil {
 			return e.abandon(s, err)
 		}

@@ -46,7 +46,8 @@ func settings() []setting {
 		{"deviceBytesPerSecond", 1e12, "simulated device memory"},
 		{"maxBranches", 1 << 28, "taken branches of a warp after which a kernel counts as endless"},
 		{"failAtLaunch", 0, "the n-th launch since the start finds the device lost; 0: none"},
-		{"failCode", 719, "what it answers from then on"},
+		{"failAtCall", 0, "the n-th call that needs a context fails; 0: none"},
+		{"failCode", 719, "with what; codes from 700 on and 214 are the device's end and stay, other failures of a call are over with it"},
 		{"verbose", 0, "1: reports also go to standard error"},
 		{"resetCount", 0, "raised by Reset"},
 	}
@@ -62,7 +63,7 @@ func counterNames() []string {
 		"deviceAllocations", "deviceBytes", "deviceHighWater", "pinnedAllocations", "pinnedBytes", "pinnedHighWater", "registrations", "leakedAllocations", "leakedStreams",
 		// work
 		"launches", "graphLaunches", "graphs", "copies", "memsets", "bytesH2D", "bytesD2H", "bytesD2D", "bytesH2H", "records", "waits", "synchronizations", "streams",
-		"events", "contexts", "modules", "translations", "flops", "kernelBytes", "instructions", "floatAtomics", "errors", "reports",
+		"events", "calls", "contexts", "modules", "translations", "flops", "kernelBytes", "instructions", "floatAtomics", "errors", "reports",
 		// simulated clock
 		"simPicos", "simCopyPicos", "simKernelPicos",
 	}

@@ -55,7 +55,7 @@ func (d *Device) allocDevice(bytes int64) (*arena, error) {
 	}
 	free, total, err := cu.MemInfo()
 	if err != nil {
-		return nil, err
+		return nil, &ir.Error{Kind: ir.Failed, Cause: fmt.Errorf("asking for free memory: %w", err), Remedy: remedy(err)}
 	}
 	p, err := cu.MemAlloc(bytes)
 	if err != nil {

@@ -28,12 +28,14 @@ const (
 type command struct {
 	kind     commandKind
 	lane     plan.Lane
+	at       place
 	slot     int32
 	launch   *launch
 	kernel   *kernel
 	to, from uintptr
 	host     unsafe.Pointer // pinned memory
 	bytes    int64
+	hint     *drv.Hint // copies: for a driver that checks
 }
 
 // issueEvery is how many commands wait before they are issued together: enough that the switch of context costs nothing, few enough that the
@@ -102,7 +104,7 @@ func (d *Device) do(c *command, capture bool) error {
 	}
 	switch c.kind {
 	case commandLaunch:
-		if err := c.kernel.expect(s); err != nil {
+		if err := announce(c.kernel.hint, s); err != nil {
 			return err
 		}
 		l := c.launch
@@ -111,6 +113,12 @@ func (d *Device) do(c *command, capture bool) error {
 			return c.kernel.failed(fmt.Errorf("launching %s over %v blocks of %d threads: %w", l.name, l.grid, l.block, err))
 		}
 		return nil
+	case commandHtoD, commandDtoH, commandDtoD:
+		if err := announce(c.hint, s); err != nil {
+			return err
+		}
+	}
+	switch c.kind {
 	case commandHtoD:
 		return c.failed(cu.MemcpyHtoDAsync(cu.DevicePtr(c.to), c.host, c.bytes, s))
 	case commandDtoH:
@@ -131,14 +139,19 @@ func (c *command) failed(err error) error {
 	}
 	what := [...]string{commandHtoD: "copying to the device", commandDtoH: "copying to the host", commandDtoD: "copying on the device",
 		commandRecord: "recording an event", commandWait: "waiting for an event"}[c.kind]
-	return fmt.Errorf("%s on the %v lane (%d bytes): %w", what, c.lane, c.bytes, err)
+	return &ir.Error{Kind: ir.Failed, Cause: fmt.Errorf("%v: %s on the %v lane (%d bytes): %w", c.at, what, c.lane, c.bytes, err), Remedy: remedy(err)}
 }
 
 // finish issues what is left and waits until the streams are empty.
 func (d *Device) finish() {
 	b := &d.batch
 	if b.match != nil && len(b.match.list) == len(b.list) && d.err == nil {
-		d.err = d.with(func() error { return b.match.exec.Launch(d.streams[plan.Compute]) })
+		d.err = d.with(func() error {
+			if err := b.match.exec.Launch(d.streams[plan.Compute]); err != nil {
+				return d.lost(plan.Compute, fmt.Errorf("launching the program as a graph: %w", err))
+			}
+			return nil
+		})
 		b.live[plan.Compute] = true
 		b.issued = len(b.list)
 	}
@@ -177,28 +190,23 @@ func (d *Device) drain() error {
 
 // lost is the error of a stream that failed after its commands were issued: the driver does not say which one it was.
 func (d *Device) lost(l plan.Lane, err error) error {
-	last := "nothing"
+	var first, last *kernel
 	for i := range d.batch.list {
-		if c := &d.batch.list[i]; c.kind == commandLaunch {
-			if last == "nothing" {
-				last = "between " + c.kernel.String()
+		if k := d.batch.list[i].kernel; k != nil {
+			if first == nil {
+				first = k
 			}
-			if i+1 == len(d.batch.list) || !d.laterLaunch(i) {
-				last += " and " + c.kernel.String()
-			}
+			last = k
 		}
 	}
-	return &ir.Error{Kind: ir.Failed, Cause: fmt.Errorf("the device failed on the %v lane, running %s: %w", l, last, err),
-		Remedy: "checkpoints are intact; run one instruction at a time (--check) to find the op"}
-}
-
-func (d *Device) laterLaunch(i int) bool {
-	for _, c := range d.batch.list[i+1:] {
-		if c.kind == commandLaunch {
-			return true
-		}
+	running := "copies alone"
+	switch {
+	case first != nil && first == last:
+		running = first.String()
+	case first != nil:
+		running = fmt.Sprintf("something between %v and %v", first, last)
 	}
-	return false
+	return &ir.Error{Kind: ir.Failed, Cause: fmt.Errorf("the device failed on the %v lane, running %s: %w", l, running, err), Remedy: remedy(err)}
 }
 
 // transfer moves bytes between an arena and the host, with every lane drained first.

@@ -37,11 +37,13 @@ type Device struct {
 	modules        map[string]cu.Module
 	functions      map[string]cu.Function
 	globals        map[string][]stretch // by module, where the driver checks accesses
-	kernels        int                  // resolved so far; a kernel's number in messages
+	failed         map[string]error     // modules that the driver did not compile
+	copies         map[place]*drv.Hint  // what a driver that checks is told of a copy
 
 	events []event
 	hosts  [plan.NumLanes]*hostLane // started when first used
 	batch  batch
+	place  place // of what comes next
 	err    error // first failure since the last Sync
 	closed bool
 }
@@ -76,7 +78,8 @@ func open(opt Options) (*Device, error) {
 	if opt.Ordinal < 0 || opt.Ordinal >= n {
 		return nil, fmt.Errorf("device %d of the %d that the driver has", opt.Ordinal, n)
 	}
-	d := &Device{opt: opt, modules: map[string]cu.Module{}, functions: map[string]cu.Function{}, globals: map[string][]stretch{}}
+	d := &Device{opt: opt, modules: map[string]cu.Module{}, functions: map[string]cu.Function{}, globals: map[string][]stretch{},
+		failed: map[string]error{}, copies: map[place]*drv.Hint{}}
 	if d.dev, err = cu.GetDevice(opt.Ordinal); err != nil {
 		return nil, err
 	}
@@ -125,13 +128,23 @@ func (d *Device) with(f func() error) error {
 	return f()
 }
 
+// place is an instruction of the plan.
+type place struct {
+	program string
+	pc      int32
+}
+
+func (p place) String() string { return fmt.Sprintf("program %s, instruction %d", p.program, p.pc) }
+
+// At implements runtime.Locator.
+func (d *Device) At(program string, pc int32) { d.place = place{program, pc} }
+
 // Name implements runtime.Device.
 func (d *Device) Name() string { return "cuda" }
 
 // Kernel implements runtime.Device.
 func (d *Device) Kernel(x *plan.Exec, in, out []runtime.Slice, scratch runtime.Slice) (runtime.Kernel, error) {
-	d.kernels++
-	b := &builder{dev: d, x: x, in: in, out: out, scratch: scratch, k: &kernel{dev: d, x: x, number: d.kernels}}
+	b := &builder{dev: d, x: x, in: in, out: out, scratch: scratch, k: &kernel{dev: d, x: x, at: d.place}}
 	if x.Lane != plan.Compute {
 		return nil, fmt.Errorf("%s stands on the %v lane, and the cuda device computes on its compute lane alone", ir.OpName(x.Op), x.Lane)
 	}
@@ -155,7 +168,7 @@ func (d *Device) Launch(l plan.Lane, k runtime.Kernel) error {
 		return ir.Bugf("a %T on the %v lane", k, l)
 	}
 	for i := range kk.launches {
-		d.push(command{kind: commandLaunch, lane: l, launch: &kk.launches[i], kernel: kk})
+		d.push(command{kind: commandLaunch, lane: l, at: d.place, launch: &kk.launches[i], kernel: kk})
 	}
 	return nil
 }
@@ -168,7 +181,7 @@ func (d *Device) Copy(l plan.Lane, dst, src runtime.Slice) error {
 	if src.Bytes == 0 {
 		return nil
 	}
-	c := command{lane: l, bytes: src.Bytes}
+	c := command{lane: l, at: d.place, bytes: src.Bytes, hint: d.copyHint(dst, src)}
 	switch {
 	case dst.Space == ir.Device && src.Space == ir.Device:
 		c.kind, c.to, c.from = commandDtoD, addressOf(dst), addressOf(src)
@@ -205,7 +218,7 @@ func (d *Device) Record(l plan.Lane, slot int32) error {
 		e.tasks = d.host(l).issued
 		return nil
 	}
-	d.push(command{kind: commandRecord, lane: l, slot: slot})
+	d.push(command{kind: commandRecord, lane: l, at: d.place, slot: slot})
 	return nil
 }
 
@@ -223,7 +236,7 @@ func (d *Device) Wait(l plan.Lane, slot int32) error {
 		d.flush()
 		d.host(e.lane).await(e.tasks)
 	default:
-		d.push(command{kind: commandWait, lane: l, slot: slot})
+		d.push(command{kind: commandWait, lane: l, at: d.place, slot: slot})
 	}
 	return nil
 }

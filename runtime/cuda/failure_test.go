@@ -137,7 +137,7 @@ func TestLostDevice(t *testing.T) {
 	if err == nil {
 		t.Fatal("the device broke down and nobody noticed")
 	}
-	if text := err.Error(); !strings.Contains(text, "Add") || !strings.Contains(text, "node add.") {
+	if text := err.Error(); !strings.Contains(text, "Add") || !strings.Contains(text, `(node "add.`) || !strings.Contains(text, "program step, instruction ") {
 		t.Errorf("the error does not say what ran: %v", err)
 	}
 	_ = e.Close() // a lost context cannot be freed: only that it comes back matters

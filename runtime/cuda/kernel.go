@@ -60,7 +60,7 @@ type builder struct {
 type kernel struct {
 	dev      *Device
 	x        *plan.Exec
-	number   int
+	at       place
 	launches []launch
 	hint     *drv.Hint // for a driver that checks; nil for others
 	own      []stretch // memory beside the operands that the launches touch
@@ -89,16 +89,16 @@ func (k *kernel) Run() error { return k.dev.Launch(plan.Compute, k) }
 
 // String names the instruction in messages.
 func (k *kernel) String() string {
-	s := fmt.Sprintf("%s (kernel %d", ir.FormatOp(k.x.Op), k.number)
+	s := fmt.Sprintf("%v, %s", k.at, ir.FormatOp(k.x.Op))
 	if k.x.Origin.Node != "" {
-		s += ", node " + k.x.Origin.Node
+		s += fmt.Sprintf(" (node %q)", k.x.Origin.Node)
 	}
-	return s + ")"
+	return s
 }
 
 // failed names the instruction that an error belongs to.
 func (k *kernel) failed(err error) error {
-	return &ir.Error{Origin: k.x.Origin, Kind: ir.Failed, Cause: fmt.Errorf("%s: %w", k, err)}
+	return &ir.Error{Kind: ir.Failed, Cause: fmt.Errorf("%s: %w", k, err), Remedy: remedy(err)}
 }
 
 // note prepares what a driver that checks is told before each launch: what the instruction may read and write.
@@ -122,12 +122,27 @@ func (k *kernel) note(in, out []runtime.Slice, scratch runtime.Slice) {
 	k.hint = h
 }
 
-// expect tells the driver, where it listens, what the next launch on a stream may touch.
-func (k *kernel) expect(s cu.Stream) error {
-	if k.hint == nil {
+// copyHint is what a driver that checks is told before a copy.
+func (d *Device) copyHint(dst, src runtime.Slice) *drv.Hint {
+	if !drv.Checks() {
 		return nil
 	}
-	return k.hint.Announce(s)
+	h, ok := d.copies[d.place]
+	if !ok {
+		h = drv.NewHint(fmt.Sprintf("%v, a copy", d.place), -1)
+		h.Allow(addressOf(src), src.Bytes, drv.MayRead, "source")
+		h.Allow(addressOf(dst), dst.Bytes, drv.MayWrite, "destination")
+		d.copies[d.place] = h
+	}
+	return h
+}
+
+// announce tells the driver, where it listens, what the next operation on a stream may touch.
+func announce(h *drv.Hint, s cu.Stream) error {
+	if h == nil {
+		return nil
+	}
+	return h.Announce(s)
 }
 
 // inType and outType are the types of the operands as this instruction reads and writes them.
@@ -150,7 +165,7 @@ func (b *builder) launch(module, name string, grid [3]int, block, shared int, ar
 	if grid[0] > math.MaxInt32 || grid[1] > 65535 || grid[2] > 65535 {
 		return fmt.Errorf("%s asks for a grid of %v blocks, more than a device runs", ir.OpName(b.x.Op), grid)
 	}
-	fn, err := b.dev.function(module, name)
+	fn, err := b.dev.function(module, name, b.k)
 	if err != nil {
 		return err
 	}

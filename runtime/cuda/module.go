@@ -16,18 +16,23 @@ import (
 // logBytes is room for what the driver says about a text.
 const logBytes = 8 << 10
 
-// function finds a kernel function, compiling its module's text when it is first needed.
-func (d *Device) function(module, name string) (cu.Function, error) {
+// function finds a kernel function, compiling its module's text when it is first needed, which is by k. A text that does not compile fails once, however many
+// kernels want it.
+func (d *Device) function(module, name string, k *kernel) (cu.Function, error) {
 	key := module + "." + name
 	if f, ok := d.functions[key]; ok {
 		return f, nil
 	}
 	var f cu.Function
+	if err := d.failed[module]; err != nil {
+		return f, err
+	}
 	err := d.with(func() error {
 		m, ok := d.modules[module]
 		if !ok {
 			var err error
-			if m, err = d.compile(module); err != nil {
+			if m, err = d.compile(module, k); err != nil {
+				d.failed[module] = err
 				return err
 			}
 			d.modules[module] = m
@@ -59,7 +64,7 @@ func moduleMemory(m cu.Module) []stretch {
 }
 
 // compile hands a text to the driver. What it says goes into the error.
-func (d *Device) compile(module string) (cu.Module, error) {
+func (d *Device) compile(module string, k *kernel) (cu.Module, error) {
 	ptx, err := text(module, d.arch)
 	if err != nil {
 		return cu.Module{}, err
@@ -70,8 +75,8 @@ func (d *Device) compile(module string) (cu.Module, error) {
 	gort.KeepAlive(option)
 	if err != nil {
 		said := bytes.TrimSpace(log[:max(0, bytes.IndexByte(log, 0))])
-		return m, &ir.Error{Kind: ir.Failed, Cause: fmt.Errorf("the driver does not compile kernels/%s for compute capability %d.%d: %w: %s", module, d.arch/10, d.arch%10, err, said),
-			Remedy: "a driver of CUDA 11.0 or newer compiles the texts for compute capability 8.0, one of CUDA 10.0 those for 7.5"}
+		return m, &ir.Error{Kind: ir.Failed, Cause: fmt.Errorf("%s: the driver does not compile kernels/%s for compute capability %d.%d: %w: %s", k, module, d.arch/10, d.arch%10, err, said),
+			Remedy: compileRemedy(err)}
 	}
 	return m, nil
 }

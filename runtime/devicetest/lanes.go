@@ -41,10 +41,10 @@ func (s *suite) refuses(t *testing.T, number int, o ir.Op, in []ir.Tensor) {
 // rounds is how often the shuttle goes; together they keep every lane busy at once.
 const rounds = 12
 
-// shuttle is a plan whose results come out right only if copies wait for what they copy and compute waits for copies. Each round k sends
-// a = x*(k+1) away, overwrites its bytes, and adds what comes back to the sum. Host memory has room for two rounds, so a round waits
+// Shuttle is a plan of a program "step" with input "x" and result "sum", both f32[n], whose results come out right only if copies wait for what
+// they copy and compute waits for copies. Each round k sends a = x*(k+1) away, overwrites its bytes, and adds what comes back to the sum. Host memory has room for two rounds, so a round waits
 // for the copy back of the round before the last, in this run or, with Back 1, in the run before.
-func shuttle(device string, n int64) *plan.Plan {
+func Shuttle(device string, n int64) *plan.Plan {
 	m := newMaker(device)
 	m.program("step")
 	t := ir.T(ir.F32, n)
@@ -97,7 +97,7 @@ func (s *suite) lanes(t *testing.T) {
 	for _, poison := range []bool{false, true} {
 		t.Run(fmt.Sprintf("poison=%v", poison), func(t *testing.T) {
 			dev := s.open(t)
-			p := shuttle(dev.Name(), n)
+			p := Shuttle(dev.Name(), n)
 			e, err := runtime.Load(p, dev, runtime.Options{Poison: poison})
 			if err != nil {
 				dev.Close()
@@ -144,7 +144,7 @@ func (s *suite) lanes(t *testing.T) {
 // load tries what Load must refuse and what Replay must show.
 func (s *suite) load(t *testing.T) {
 	dev := s.open(t)
-	p := shuttle("another", 8)
+	p := Shuttle("another", 8)
 	if _, err := runtime.Load(p, dev, runtime.Options{}); ir.KindOf(err) != ir.Usage {
 		t.Errorf("a plan for another device: %v", err)
 	}

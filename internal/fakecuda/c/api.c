@@ -20,6 +20,13 @@ CUresult enter(void) {
 	if (e) return e;
 	if (F_.sticky) return F_.sticky;
 	if (!current || current->magic != MAGIC_CONTEXT) return ERR_INVALID_CONTEXT;
+	if (++F_.calls == SET(failAtCall)) {
+		CUresult code = (CUresult)SET(failCode);
+		report("call %lld fails with %d, as the test asked", (long long)F_.calls, (int)code);
+		if (code >= 700 || code == 214) F_.sticky = code; // faults of the device stay, others are of this call alone
+		return code;
+	}
+	COUNT(calls) = F_.calls;
 	return OK;
 }
 

@@ -161,7 +161,7 @@ typedef struct fake {
 	int pending;
 	uint64_t rng, deviceBytes;
 	uint32_t runs; // block runs handed out, see within.c
-	int64_t launches;
+	int64_t launches, calls; // since the start; calls that need a context
 } fake;
 extern fake F_;
 
@@ -214,6 +214,7 @@ typedef struct { uint32_t okSeq; int worker; } racememo;
 int ordered(const op *, uint32_t seq, racememo *);
 void race_range(op *, alloc *, uint64_t ptr, uint64_t bytes, int write, racememo *);
 int range_allowed(const op *, uint64_t ptr, uint64_t bytes, int write, int *hint);
+const char *range_text(const op *o, uint64_t ptr, uint64_t bytes, int write, char *buf, size_t n);
 void uninitialised(op *, uint64_t ptr, int shared, const char *at);
 
 // copy.c

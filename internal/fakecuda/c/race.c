@@ -78,6 +78,18 @@ int range_allowed(const op *o, uint64_t ptr, uint64_t bytes, int write, int *hin
 	return 0;
 }
 
+// range_text says in which of the operation's ranges an address lies; empty: in none, or access is no fault.
+const char *range_text(const op *o, uint64_t ptr, uint64_t bytes, int write, char *buf, size_t n) {
+	int hint = 0;
+	*buf = 0;
+	if (range_allowed(o, ptr, bytes, write, &hint)) return buf;
+	for (int i = 0; i < o->nranges; i++) {
+		const fakeRange *r = &o->ranges[i];
+		if (ptr >= r->ptr && ptr < r->ptr + r->bytes) snprintf(buf, n, ", in %s, which it may not %s", r->name ? r->name : "a range", write ? "write" : "read");
+	}
+	return buf;
+}
+
 // uninitialised reports once an operation; at is the place in a kernel, empty for copies.
 void uninitialised(op *o, uint64_t ptr, int shared, const char *at) {
 	static uint32_t last;

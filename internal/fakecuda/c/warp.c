@@ -51,8 +51,9 @@ static void once_per_op(ptx_warp *w, int counter, uint32_t thread, const char *w
 	int known = lastSeq == BLOCK(w)->o->seq && lastLine == (uint32_t)w->line;
 	lastSeq = BLOCK(w)->o->seq, lastLine = (uint32_t)w->line;
 	pthread_mutex_unlock(&m);
-	char at[640], c[256];
-	if (!known) report("%s: %s %s", what, where(w, thread, at, sizeof at), mem_text(ptr, c, sizeof c));
+	char at[640], c[256], r[128];
+	int write = strstr(what, "store") != 0;
+	if (!known) report("%s: %s %s%s", what, where(w, thread, at, sizeof at), mem_text(ptr, c, sizeof c), range_text(BLOCK(w)->o, ptr, 1, write, r, sizeof r));
 }
 
 static int written(const uint8_t *init, uint64_t bytes) {
