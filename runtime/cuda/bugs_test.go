@@ -220,7 +220,7 @@ func plantedBugs() []planted {
 				dst.Offset = 4096 - dst.Offset
 			}
 			return l
-		}, counter: "uninitialised", words: []string{"copy host to device at program step, instruction ", "pinned"}},
+		}, counter: "uninitialised", words: []string{"program step, instruction 12, Sub"}},
 		{name: "a copy takes memory that is not pinned", shuttle: true, copy: func(d *Device, l plan.Lane, dst, src *runtime.Slice) plan.Lane {
 			if l == plan.H2D && d.place.pc < 20 {
 				src.Arena, src.Offset = &arena{host: make([]byte, src.Bytes), device: src.Arena.(*arena).device}, 0
