@@ -50,6 +50,7 @@ type Model struct {
 	Stored      []Stored    // where the file has each of them
 	Nodes       int
 	Ops         []OpCount // by descending count, then name
+	Lost        []Finding // parameters of the module that the export left out, folded or merged into others: training goes on without them
 	Unsupported error     // Inspect only: what Import would refuse for want of a lowering
 	Stats       Stats
 }
@@ -130,6 +131,7 @@ func importFile(f *file, opt Options) (*Model, error) {
 		return nil, err
 	}
 	m := newModel(src)
+	m.Lost = lost(src, w)
 	m.Dims = src.dims(opt.Dims)
 	if err := src.checkOptions(&opt, m.Dims, w); err != nil {
 		return nil, err

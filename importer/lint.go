@@ -61,6 +61,7 @@ type Finding struct {
 type LintOptions struct {
 	Options
 	Output string   // the output that feeds the loss; empty: the first
+	Loss   string   // name of the loss; empty: not said, and taken for cross-entropy
 	DType  ir.DType // compute type that training will use; Invalid: the file's
 }
 
@@ -97,31 +98,39 @@ type linter struct {
 //
 // It reads the whole skeleton of the file, and of the weights only constants and what may be copies of one another.
 func Lint(path string, opt LintOptions) ([]Finding, error) {
+	findings, _, err := LintModel(path, opt)
+	return findings, err
+}
+
+// LintModel is Lint that also hands over the model it looked at, with sizes of its choice for dimensions that are not bound; nil where none could be
+// imported.
+func LintModel(path string, opt LintOptions) ([]Finding, *Model, error) {
 	l := &linter{opt: &opt, seen: map[Finding]bool{}}
 	f, err := open(path)
 	if err != nil {
 		if !readable(path) {
-			return nil, err
+			return nil, nil, err
 		}
 		l.failed(err, LintError)
-		return l.out, nil
+		return l.out, nil, nil
 	}
 	defer f.Close()
 	if v := opsetOf(f.model); v > 0 && v < minOpset {
 		l.add(Finding{Code: OldOpset, Severity: LintError, Message: fmt.Sprintf("opset %d is older than %d, the oldest that is read", v, minOpset), Remedy: remedyConvert})
-		return l.out, nil
+		return l.out, nil, nil
 	}
 	if l.src, l.w, err = read(f); err != nil {
 		l.failed(err, LintError)
-		return l.out, nil
+		return l.out, nil, nil
 	}
+	l.w.choose(opt.Select) // a pattern without a hit is for the import below to report
 	l.parameters()
 	l.ties()
 	l.nodes()
 	l.form()
-	l.lowered()
+	m := l.lowered()
 	l.sort()
-	return l.out, nil
+	return l.out, m, nil
 }
 
 // Trainable tells whether training can work at all by these findings.
@@ -204,7 +213,7 @@ func (l *linter) sort() {
 }
 
 // lowered checks what only shows when the graph is lowered: ops, shapes, gradients.
-func (l *linter) lowered() {
+func (l *linter) lowered() *Model {
 	results := l.opt.Outputs
 	if len(results) == 0 {
 		results = l.src.outputs()
@@ -214,13 +223,14 @@ func (l *linter) lowered() {
 		l.at(u.nodes[0], UnsupportedOp, LintError, remedyUnsupported(u.op, l.src, u.nodes[0]), "%s has no lowering; %d nodes use it", u.op, len(u.nodes))
 	}
 	if len(unknown) > 0 {
-		return
+		return nil
 	}
 	m, err := l.importSomehow()
 	if err != nil {
-		return
+		return nil
 	}
-	l.gradients(m.Graph)
+	l.gradients(m.Graph.Clone())
+	return m
 }
 
 func remedyUnsupported(op string, s *source, i int) string {

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -78,7 +79,17 @@ func (l *linter) ends() {
 		}
 		n := l.src.graph.Node[i]
 		switch n.GetOpType() {
-		case "Softmax":
+		case "Softmax", "Sigmoid":
+			loss := cmp.Or(l.opt.Loss, "cross-entropy")
+			if n.GetOpType() == "Sigmoid" {
+				if loss == "bce-logits" {
+					l.at(i, InferenceOnly, LintWarning, "feed the loss from before it: --output "+shellWord(first(n.Input)), "output %q is a sigmoid: bce-logits takes logits, and would take the sigmoid of a sigmoid", name)
+				}
+				return
+			}
+			if loss != "cross-entropy" {
+				return
+			}
 			l.at(i, InferenceOnly, LintWarning, "feed the loss from before it: --output "+shellWord(first(n.Input)), "output %q is a softmax: cross-entropy takes logits, and would take the softmax of a softmax", name)
 			return
 		case "ArgMax", "ArgMin", "TopK", "NonMaxSuppression", "Multinomial", "ZipMap", "ArrayFeatureExtractor", "TreeEnsembleClassifier", "LinearClassifier", "SVMClassifier":

@@ -20,6 +20,13 @@ func (l *linter) parameters() {
 	l.lowPrecision()
 }
 
+// lost lists the parameters that an export destroyed, each with what became of it.
+func lost(src *source, w *weights) []Finding {
+	l := &linter{opt: &LintOptions{}, src: src, w: w, seen: map[Finding]bool{}}
+	l.dropped(l.foldedBatchNorms())
+	return l.out
+}
+
 // foldedBatchNorms finds batch norms that an optimizer merged into the op before them, and returns the modules that they were. Three traces
 // are left: the rewriter's mark on the node; running statistics in the module's signature that no batch norm reads; and names, where an
 // exporter has no metadata.
@@ -147,9 +154,6 @@ func (l *linter) hidden() {
 		case v != nil || l.src.meta.kind[name] == "BUFFER" || strings.Contains(name, "inv_freq"):
 		case l.weightLike(t):
 			remedy := "if it is a weight, train it: --train " + shellWord(name) + "; in PyTorch make it an nn.Parameter before the export"
-			if isNode {
-				remedy = "if it is a weight, make it an nn.Parameter (or a variable) before the export"
-			}
 			l.of(name, HiddenWeight, LintWarning, remedy, "a float tensor %v in the place of a weight that is no parameter: %s; it stays as it is", t.typ, l.whyBuffer(name))
 		}
 	}

@@ -150,7 +150,7 @@ func (w *weights) choose(selections []Selection) (missed []string) {
 			}
 			hit = true
 		}
-		if !hit {
+		if !hit && !(sel.Train && w.raise(sel.Glob)) {
 			missed = append(missed, sel.Glob)
 		}
 	}
@@ -165,6 +165,16 @@ func (w *weights) promote(p *param, glob string) bool {
 	}
 	p.Role, p.Trainable = ir.Weight, true
 	w.views[p.Name] = &view{param: p, shape: t.typ.Shape}
+	return true
+}
+
+// raise makes a weight of the float content of a Constant node that the user names.
+func (w *weights) raise(name string) bool {
+	t := w.src.tensors[name]
+	if t == nil || !w.fromNode(name) || w.views[name] != nil || w.named[name] != nil || t.elem != 0 || !t.typ.DType.IsFloat() || len(t.typ.Shape) == 0 {
+		return false
+	}
+	w.add(t, param{ParamInfo: ParamInfo{Name: name, Type: t.typ, Role: ir.Weight, Trainable: true, Reason: "trained by " + name}}, view{})
 	return true
 }
 

@@ -102,6 +102,9 @@ func (b *builder) importModel() (*ir.Graph, error) {
 		return nil, err
 	}
 	b.dims = m.Dims
+	if !b.forward {
+		c.noteLost(m.Lost)
+	}
 	c.detail("%s: %d nodes, %d in the graph, %d folded, %d literals of %s", b.path, m.Nodes, m.Stats.Nodes, m.Stats.Folded, m.Stats.Literals, plan.FormatBytes(m.Stats.LiteralBytes))
 	if c.weights != "" {
 		if err := c.replaceWeights(m.Graph); err != nil {
@@ -113,6 +116,26 @@ func (b *builder) importModel() (*ir.Graph, error) {
 			n, importer.BatchNormTrain, importer.BatchNormFrozen))
 	}
 	return m.Graph, nil
+}
+
+// noteLost says which parameters of the module training goes on without, because the export destroyed them.
+func (c *call) noteLost(lost []importer.Finding) {
+	words := []struct{ code, text string }{
+		{importer.DroppedParameter, "the export left out %s: training goes on without them"},
+		{importer.FoldedParameter, "the export folded %s into tensors of another form: training goes on without them, with those instead"},
+		{importer.FoldedBatchNorm, "the export merged batch norms into the layers before them (%s): training goes on without them"},
+	}
+	for _, w := range words {
+		var names []string
+		for _, f := range lost {
+			if f.Code == w.code {
+				names = append(names, cmp.Or(f.Parameter, f.Node))
+			}
+		}
+		if len(names) > 0 {
+			c.note(w.text+"; `aitk lint` says how to export instead", listed(names))
+		}
+	}
 }
 
 // normsInInference counts the batch norms that train their scale but not their statistics.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -9,13 +10,14 @@ import (
 
 	"aitk/importer"
 	"aitk/ir"
+	"aitk/passes"
 )
 
 func lintCommand() command {
 	return command{name: "lint", args: "MODEL", min: 1, max: 1, short: "what would make training wrong, impossible or other than expected, each with a remedy", run: lint,
 		long: `Everything is told in one run, worst first. An error means that training cannot work (exit code 3); a warning that it works and
 does not do what the model's author meant; the rest is taken care of and worth knowing. Dimensions that --dim does not bind get small
-sizes. No weight is needed.`}
+sizes. No weight is needed; with --weights it says which are missing and which left over, with --loss whether the output fits.`}
 }
 
 // The document of lint --json.
@@ -42,9 +44,18 @@ func lint(c *call) error {
 			return err
 		}
 	}
-	findings, err := importer.Lint(s.path, opt)
+	opt.Loss = c.passes.Loss.Name
+	findings, m, err := importer.LintModel(s.path, opt)
 	if err != nil {
 		return err
+	}
+	if m != nil {
+		more, err := c.lintMore(m)
+		if err != nil {
+			return err
+		}
+		findings = append(findings, more...)
+		slices.SortStableFunc(findings, func(a, b importer.Finding) int { return severityRank(a) - severityRank(b) })
 	}
 	if c.wants("json") {
 		report := lintReport{"aitk.lint/1", s.path, append([]importer.Finding{}, findings...)}
@@ -56,6 +67,44 @@ func lint(c *call) error {
 		return errQuiet{exitUnsupported}
 	}
 	return err
+}
+
+// lintMore tells what only shows beside other files and flags: weights that --weights lacks or has too many, a loss that does not fit the output.
+func (c *call) lintMore(m *importer.Model) (out []importer.Finding, err error) {
+	if c.weights != "" {
+		filled, err := c.fillWeights(m.Graph)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range filled.Missing {
+			out = append(out, importer.Finding{Code: importer.DroppedParameter, Severity: importer.LintError, Parameter: name,
+				Message: "neither the model nor --weights has its content: it can be planned and not trained", Remedy: "name the files that have it: --weights FILE|FOLDER"})
+		}
+		for _, name := range filled.Left {
+			out = append(out, importer.Finding{Code: importer.DroppedParameter, Severity: importer.LintWarning, Parameter: name,
+				Message: "--weights has a tensor of this name and the model no parameter: training goes on without it", Remedy: "`aitk inspect` lists the names of the model"})
+		}
+	}
+	if c.passes.Loss.Name == "" {
+		return out, nil
+	}
+	ctx := &passes.Context{Options: passes.Options{Loss: c.passes.Loss, Output: c.passes.Output, StopAfter: "loss"}}
+	if err := passes.Run(ctx, m.Graph, passes.Pipeline(), passes.Order()); err != nil {
+		f := importer.Finding{Code: importer.InferenceOnly, Severity: importer.LintError, Message: err.Error()}
+		if e, ok := errors.AsType[*ir.Error](err); ok {
+			f.Node, f.Remedy = e.Origin.Node, e.Remedy
+			if e.Cause != nil {
+				f.Message = e.Cause.Error()
+			}
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// severityRank orders findings, worst first.
+func severityRank(f importer.Finding) int {
+	return slices.Index([]importer.Severity{importer.LintError, importer.LintWarning, importer.LintInfo}, f.Severity)
 }
 
 // writeFindings prints findings of one kind under one head, with the nodes and parameters that they are about.

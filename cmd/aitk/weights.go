@@ -18,31 +18,9 @@ import (
 
 // replaceWeights gives parameters the content that --weights has under their names. Parameters that it has not keep their own.
 func (c *call) replaceWeights(g *ir.Graph) error {
-	files, err := weightFiles(c.weights)
+	r, err := c.fillWeights(g)
 	if err != nil {
 		return err
-	}
-	found := map[string]string{}
-	var have []weights.Tensor
-	for _, path := range files {
-		infos, err := tensorsOf(path)
-		if err != nil {
-			return err
-		}
-		for _, x := range infos {
-			if old, twice := found[x.Name]; twice {
-				return usagef("--weights %s: tensor %q is in %s and in %s", c.weights, x.Name, old, path)
-			}
-			found[x.Name] = path
-			have = append(have, weights.Tensor{Name: x.Name, Type: x.Type, At: ir.Location{Path: path, Offset: x.Offset, Bytes: x.Bytes}})
-		}
-	}
-	r, err := weights.FillGraph(g, have)
-	if err != nil {
-		return usagef("--weights %s: %w", c.weights, err)
-	}
-	if r.Used == 0 {
-		return usagef("--weights %s: none of its %d tensors has the name of a parameter; `aitk inspect` lists those", c.weights, len(have))
 	}
 	if r.Prefix != "" {
 		c.note("--weights %s: names differ by %q in front", c.weights, strings.TrimPrefix(r.Prefix, "-"))
@@ -57,6 +35,37 @@ func (c *call) replaceWeights(g *ir.Graph) error {
 		c.note("--weights %s: still without content: %s", c.weights, listed(r.Missing))
 	}
 	return nil
+}
+
+// fillWeights looks parameters up in --weights.
+func (c *call) fillWeights(g *ir.Graph) (*weights.Filled, error) {
+	files, err := weightFiles(c.weights)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	var have []weights.Tensor
+	for _, path := range files {
+		infos, err := tensorsOf(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range infos {
+			if old, twice := found[x.Name]; twice {
+				return nil, usagef("--weights %s: tensor %q is in %s and in %s", c.weights, x.Name, old, path)
+			}
+			found[x.Name] = path
+			have = append(have, weights.Tensor{Name: x.Name, Type: x.Type, At: ir.Location{Path: path, Offset: x.Offset, Bytes: x.Bytes}})
+		}
+	}
+	r, err := weights.FillGraph(g, have)
+	if err != nil {
+		return nil, usagef("--weights %s: %w", c.weights, err)
+	}
+	if r.Used == 0 {
+		return nil, usagef("--weights %s: none of its %d tensors has the name of a parameter; `aitk inspect` lists those", c.weights, len(have))
+	}
+	return r, nil
 }
 
 // listed is a list of names, cut where it grows long.
