@@ -25,6 +25,8 @@ type candidate struct {
 	programs []*ir.Graph
 	place    *placement
 	plan     *plan.Plan // nil until it is lowered
+	step     *problem   // of the training step, and what was decided; nil where nothing was
+	decision *memory.Solution
 }
 
 func (c *candidate) device() int64 { return c.place.arenas[ir.Device].ArenaBytes }
@@ -202,6 +204,7 @@ func (c *compiler) solve(decide func(*memory.Problem) (*memory.Solution, error),
 			return nil, err
 		}
 		if homes == nil {
+			out.step, out.decision = p, sol
 			homes = map[string]bool{}
 			for _, q := range g.Params {
 				homes[q.Name] = sol.HostHome != nil && sol.HostHome[p.st.Of[q.ID]]

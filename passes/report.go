@@ -1,8 +1,6 @@
 package passes
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 
 	"aitk/ir"
@@ -15,7 +13,7 @@ import (
 func (c *compiler) finish() *plan.Plan {
 	p := c.proved()
 	c.bounds(&p.Report)
-	recordDecisions(p)
+	c.recordDecisions(p)
 	return p
 }
 
@@ -88,83 +86,6 @@ func refTypes(refs []plan.Ref) []ir.Type {
 		out[i] = r.Type
 	}
 	return out
-}
-
-// recordDecisions tells, for every value of the forward half that the backward half reads, whether it was kept, recomputed or swapped.
-func recordDecisions(p *plan.Plan) {
-	step, at := p.Program("step")
-	if step == nil {
-		return
-	}
-	type fate struct { // instructions of the step; -1: none
-		made, lastRead int32 // in the forward half: first write, last read
-		next           int32 // first read behind the forward half
-		again, brought int32 // last recompute, last swap-in
-	}
-	fates := make([]fate, len(p.Symbols))
-	for i := range fates {
-		fates[i] = fate{made: -1, lastRead: -1, next: -1, again: -1, brought: -1}
-	}
-	of := func(r plan.Ref) *fate {
-		if h := p.Buffers[r.Buffer].Holds; h != plan.NoSymbol {
-			return &fates[h]
-		}
-		return nil
-	}
-	for pc, in := range step.Instrs {
-		switch x := in.(type) {
-		case *plan.Exec:
-			for _, r := range x.In {
-				f := of(r)
-				if f == nil {
-					continue
-				}
-				if x.Phase == ir.Forward && !x.Recompute {
-					f.lastRead = int32(pc)
-				} else if f.next < 0 {
-					f.next = int32(pc)
-				}
-			}
-			for _, r := range x.Out {
-				f := of(r)
-				switch {
-				case f == nil:
-				case x.Recompute:
-					f.again = int32(pc)
-				case x.Phase == ir.Forward && f.made < 0:
-					f.made = int32(pc)
-				}
-			}
-		case *plan.Copy:
-			if f := of(x.Dst); f != nil && x.Kind == plan.CopySwapIn {
-				f.brought = int32(pc)
-			}
-		}
-	}
-	for i := range fates {
-		f, s := &fates[i], &p.Symbols[i]
-		d := plan.Decision{Symbol: plan.SymbolID(i), At: -1}
-		switch {
-		case s.Program != at && f.brought < 0, f.next < 0 && f.again < 0 && f.brought < 0:
-			continue
-		case f.brought >= 0:
-			d.What, d.At = "swapped", f.brought
-			d.Why = fmt.Sprintf("leaves for the host after instruction %d; %d bytes are free until instruction %d", max(f.lastRead, f.made), s.Bytes, f.brought)
-		case f.again >= 0:
-			x := step.Instrs[f.again].(*plan.Exec)
-			d.What, d.At = "recomputed", f.again
-			d.Why = fmt.Sprintf("running it again costs %d ns and frees %d bytes from instruction %d on", x.Picos/1000, s.Bytes, max(f.lastRead, f.made))
-		case f.made >= 0:
-			d.What = "kept"
-			d.Why = fmt.Sprintf("read again at instruction %d", f.next)
-		default:
-			continue
-		}
-		p.Report.Decisions = append(p.Report.Decisions, d)
-	}
-	slices.SortStableFunc(p.Report.Decisions, func(a, b plan.Decision) int {
-		return cmp.Compare(p.Symbols[b.Symbol].Bytes, p.Symbols[a.Symbol].Bytes)
-	})
 }
 
 // reportQuantized adds what pass quantize found.

@@ -243,12 +243,16 @@ func (e *encoder) instr(i Instr) *planpb.Instr {
 	panic(ir.Bugf("unknown instruction %T", i))
 }
 
+// firstFigures is how many figures the first plan files had.
+const firstFigures = 20
+
 // figures lists the numbers of a report in the order of the file. New ones are appended.
 func figures(r *Report) []*int64 {
 	return []*int64{
 		&r.BudgetBytes, &r.PeakBytes, &r.HostPeakBytes, &r.BoundBytes, &r.NaiveBytes, &r.SavedBytes, &r.MinimumBudgetBytes,
 		&r.UnlimitedArenaBytes, &r.StepPicos, &r.UnlimitedStepPicos, &r.OverheadBoundPPM, &r.RecomputedNodes, &r.RecomputedFLOPs,
 		&r.RecomputedPicos, &r.TotalFLOPs, &r.SwapOutBytes, &r.SwapInBytes, &r.StallPicos, &r.QuantizedWeights, &r.QuantizedSavedBytes,
+		&r.BindingAt, &r.BindingPicosPerGiB, &r.BudgetPicosPerGiB,
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"aitk/ir"
 )
 
-// WriteExplain writes every program as a table, one instruction a line, and then what became of each value that the forward half saved:
+// WriteExplain writes every program as a table, one instruction a line, and then what became of each content that the step reads or makes (why.go):
 //
 //	pc   lane     instr                 reads  writes         live      from
 //	012  compute  MatMul{transB=true}   b3 b7  b12@0x0040000  11.5 MiB  fc1/Gemm
@@ -28,20 +28,8 @@ func WriteExplain(w io.Writer, p *Plan) error {
 			return err
 		}
 	}
-	if len(p.Report.Decisions) > 0 {
-		fmt.Fprintf(out, "\n# decisions\n")
-		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "value\tbytes\tis\tat\twhy")
-		for _, d := range p.Report.Decisions {
-			at := "-"
-			if d.At >= 0 {
-				at = fmt.Sprintf("pc %d", d.At)
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", plain(p.symbolName(d.Symbol)), FormatBytes(p.Symbols[d.Symbol].Bytes), plain(d.What), at, plain(d.Why))
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
+	if err := p.explainDecisions(out); err != nil {
+		return err
 	}
 	fmt.Fprintf(out, "\n# %s\n", p.headline())
 	return out.Flush()

@@ -39,6 +39,7 @@ type document struct {
 	FragmentationBy  map[string]float64 `json:"fragmentation_by_space"`
 	Phases           []jsonPhase        `json:"phases"`
 	Decisions        []jsonDecision     `json:"decisions"`
+	Binding          *jsonBinding       `json:"binding"` // null: the budget does not bind
 	Buffers          []jsonBuffer       `json:"buffers"`
 	Parameters       []jsonParam        `json:"parameters"`
 	Programs         []jsonProgram      `json:"programs"`
@@ -68,14 +69,6 @@ type jsonAlive struct {
 	Name     string   `json:"name"`
 	Bytes    int64    `json:"bytes"`
 	Category string   `json:"category"`
-}
-
-type jsonDecision struct {
-	Value string `json:"value"`
-	Bytes int64  `json:"bytes"`
-	What  string `json:"what"`
-	At    int32  `json:"at"`
-	Why   string `json:"why"`
 }
 
 type jsonBuffer struct {
@@ -176,7 +169,7 @@ func describe(p *Plan) *document {
 		Recomputed: jsonRecomputed{r.RecomputedNodes, r.RecomputedFLOPs, seconds(r.RecomputedPicos)},
 		Swapped:    jsonSwapped{r.SwapOutBytes, r.SwapInBytes, seconds(r.StallPicos)},
 		Quantized:  quantizedOf(r),
-		Phases:     []jsonPhase{}, Decisions: []jsonDecision{}, Buffers: []jsonBuffer{}, Parameters: []jsonParam{}, Programs: []jsonProgram{},
+		Phases:     []jsonPhase{}, Buffers: []jsonBuffer{}, Parameters: []jsonParam{}, Programs: []jsonProgram{},
 	}
 	if r.BudgetBytes >= 0 {
 		d.Budget = &r.BudgetBytes
@@ -200,9 +193,7 @@ func describe(p *Plan) *document {
 		}
 		d.Phases = append(d.Phases, y)
 	}
-	for _, x := range r.Decisions {
-		d.Decisions = append(d.Decisions, jsonDecision{p.symbolName(x.Symbol), p.Symbols[x.Symbol].Bytes, x.What, x.At, x.Why})
-	}
+	d.Decisions, d.Binding = p.jsonDecisions(), p.bindingOf()
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
 		y := jsonBuffer{BufferID(i), b.Name, p.symbolName(b.Holds), b.Type.DType.String(), shapeOf(b.Type), b.Type.Space.String(), b.Offset, b.Bytes, b.Category.String(), []jsonSpan{}}

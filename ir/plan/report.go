@@ -23,6 +23,9 @@ type Report struct {
 	StallPicos          int64
 	QuantizedWeights    int64 // parameters stored in fewer bits than the model file has
 	QuantizedSavedBytes int64
+	BindingAt           int64 // instruction of program step at which device bytes are dearest within the budget; only where BindingPicosPerGiB > 0
+	BindingPicosPerGiB  int64 // price there in time per GiB, by the linear bound; 0: the budget does not bind
+	BudgetPicosPerGiB   int64 // the same of a GiB more or less everywhere
 	Phases              []PhasePeak
 	Decisions           []Decision
 	Quantized           []Quantized // in the model's order
@@ -37,7 +40,7 @@ type PhasePeak struct {
 	Alive     []BufferID // largest first
 }
 
-// Decision says what became of a value that is idle between forward and backward, and why.
+// Decision says what became of a content that program step reads or makes, and why.
 type Decision struct {
 	Symbol SymbolID
 	What   string // kept | recomputed | swapped

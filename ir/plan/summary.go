@@ -72,6 +72,9 @@ func WriteSummary(w io.Writer, p *Plan) error {
 		step += ", stalled " + FormatPicos(r.StallPicos)
 	}
 	row("predicted step", "%s", step)
+	if b := p.bindingOf(); b != nil {
+		row("price", "%s a GiB of budget; dearest at instruction %d (%s)", FormatPicos(r.BudgetPicosPerGiB), b.At, strings.TrimSuffix(b.Op+", "+plain(short(b.From, 60)), ", "))
+	}
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -144,6 +144,9 @@ func (p *Plan) validReport() error {
 			}
 		}
 	}
+	if b := p.Report.BindingAt; p.Report.BindingPicosPerGiB > 0 && (b < 0 || int64(int32(b)) != b || !at(int32(b))) {
+		return fmt.Errorf("report: bytes are dearest at pc %d", b)
+	}
 	for _, x := range p.Report.Decisions {
 		if x.Symbol < 0 || int(x.Symbol) >= len(p.Symbols) || !at(x.At) {
 			return fmt.Errorf("report: decision on symbol %d at pc %d", x.Symbol, x.At)
