@@ -120,6 +120,7 @@ type trainer struct {
 	steps   int
 	ctx     *passes.Context
 	params  map[string][]byte // first content by name
+	bound   map[string]int64  // dimensions, by name
 	gone    []string          // parameters that the file does not hold in their own form
 	tabled  bool              // the file holds tables that the exporter computed
 }
@@ -182,6 +183,7 @@ func (x *trainer) front(t testing.TB) {
 	for d, n := range x.dims {
 		opt.Dims[d] = n
 	}
+	x.bound = opt.Dims
 	m, err := importer.Import(path, opt)
 	check(t, err)
 	x.ctx = &passes.Context{Options: x.options(t)}
