@@ -22,6 +22,8 @@ type file struct {
 	raw   []byte   // the model in memory
 	model *onnxpb.ModelProto
 	root  *os.Root // the model's folder; opened when the first external tensor asks for it
+
+	linked map[string]uint64 // data files with several names, and how many
 }
 
 // open reads everything of the file but the data of its tensors.
@@ -119,6 +121,12 @@ func (f *file) externalSize(location string) (int64, error) {
 	}
 	if !info.Mode().IsRegular() {
 		return 0, errors.New("is no regular file")
+	}
+	if n := linkCount(info); n > 1 {
+		if f.linked == nil {
+			f.linked = map[string]uint64{}
+		}
+		f.linked[location] = n
 	}
 	return info.Size(), nil
 }

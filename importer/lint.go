@@ -43,6 +43,7 @@ const (
 	LowPrecisionWeights = "low-precision-weights" // weights of 16 bits or fewer, too coarse for updates
 	OldOpset            = "old-opset"             // an opset that cannot say what training needs, or is not read at all
 	UnsupportedOp       = "unsupported-op"        // an op without a lowering
+	LinkedData          = "linked-data"           // a data file has other names elsewhere: it may be somebody else's
 	InvalidGraph        = "invalid-graph"         // not a graph that anybody could run
 )
 

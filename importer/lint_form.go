@@ -3,6 +3,8 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +18,17 @@ func (l *linter) form() {
 	l.fixedBatch()
 	l.caches()
 	l.ends()
+	l.links()
+}
+
+// links tells data files that have a second name. A path can be contained and a symbolic link refused; a hard link is the file itself, and whoever unpacked
+// the model's folder may have put a name of another file there.
+func (l *linter) links() {
+	for _, location := range slices.Sorted(maps.Keys(l.src.file.linked)) {
+		l.add(Finding{Code: LinkedData, Severity: LintInfo,
+			Message: fmt.Sprintf("the data file %q has %d names (hard links): it is read like any other, and may be one from outside the model's folder", location, l.src.file.linked[location]),
+			Remedy:  "if the model comes from others, see that the file is what it should be; a copy of it has one name"})
+	}
 }
 
 // fixedBatch finds models of which no input has a free first axis.
