@@ -29,6 +29,7 @@ func Pipeline() []Pass {
 		cse("late-cse"),
 		dce("late-dce"),
 		dequantize(),
+		keepOnce(),
 		schedule(),
 		// No pass below this line may merge or reorder nodes.
 	}
@@ -53,6 +54,10 @@ func Order() []OrderPair {
 		{"quantize", "loss", "program eval sees the same weights"},
 		{"late-cse", "dequantize", "cse would merge the copies back"},
 		{"late-dce", "dequantize", "a copy is made for each reader, needed or not"},
+		{"late-cse", "keep-once", "cse would merge what is made again with its first"},
+		{"late-dce", "keep-once", "a dead reader is none for whose sake something is kept"},
+		{"dequantize", "keep-once", "a quantized weight's floats are made for each reader and are kept for none"},
+		{"keep-once", "schedule", "what is kept, and how long, decides the peak"},
 		{"dequantize", "schedule", "a copy lives for one op only if it is one node for each reader"},
 		{"dce", "loss", "what no output needs must not be differentiated"},
 		{"loss", "eval", "program eval reports the loss"},
