@@ -67,6 +67,7 @@ func newSearch(s *state, budget int64, seed uint64) *search {
 	x := &search{state: s, budget: budget, rnd: random{seed}, where: map[int64]int32{}, cost: math.MaxInt64,
 		cands: newGreedy(s, greedyOptions{reruns: true}).cands}
 	if s.w != nil {
+		s.w.limit = budget
 		x.swaps = newGreedy(s, greedyOptions{swaps: true}).cands
 	}
 	for t, ops := range s.extra {

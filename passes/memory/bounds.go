@@ -50,17 +50,19 @@ func (m *model) overhead(gaps []baseGap, budget int64) Bound {
 	if m.degree(gaps) > budget {
 		return Bound{Name: noPlan}
 	}
-	b := m.flowBound(gaps, budget, false)
+	b := m.flowBound(gaps, budget, bySum)
 	if m.p.Lanes != nil {
-		if c := m.flowBound(gaps, budget, true); c.OverheadPicos > b.OverheadPicos {
-			b = c
+		for _, way := range []copyWay{byMean, byOneLane} {
+			if c := m.flowBound(gaps, budget, way); c.OverheadPicos > b.OverheadPicos {
+				b = c
+			}
 		}
 	}
 	return b
 }
 
-func (m *model) flowBound(gaps []baseGap, budget int64, mean bool) Bound {
-	c := m.newCover(gaps, budget, mean)
+func (m *model) flowBound(gaps []baseGap, budget int64, way copyWay) Bound {
+	c := m.newCover(gaps, budget, way)
 	if len(c.rows) == 0 {
 		return Bound{Name: noBound}
 	}
@@ -97,9 +99,9 @@ type cover struct {
 	speed   int64 // what the lanes carry in a second of overhead
 }
 
-func (m *model) newCover(gaps []baseGap, budget int64, mean bool) *cover {
+func (m *model) newCover(gaps []baseGap, budget int64, way copyWay) *cover {
 	need := m.opBytes(m.liveBytes())
-	c := &cover{unit: 1, speed: m.copied(gaps, need, mean)}
+	c := &cover{unit: 1, speed: m.copied(gaps, need, way)}
 	if budget < 0 {
 		return c
 	}

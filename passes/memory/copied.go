@@ -9,14 +9,13 @@ import "math/bits"
 // anyway; or it is persistent, has been used for the last time and stays on the host, having come in before t; or it is not used at all. With A bytes
 // per second in and B out, and overhead a before t and b after it, the first kind is at most min(in(after) + A b, out(before) + B a + held).
 //
-// There are two ways to make that linear in the overhead: the minimum itself, which grows by at most max(A, B) a second; or the mean of both with weights
-// B and A, which is more but grows by AB/(A+B) only, since overhead is either before or after. Each gives a bound; mean says which.
-func (m *model) copied(gaps []baseGap, need []int64, mean bool) (speed int64) {
+// There are several ways to make that linear in the overhead, and each gives a bound; way says which.
+func (m *model) copied(gaps []baseGap, need []int64, way copyWay) (speed int64) {
 	l := m.p.Lanes
 	if l == nil {
 		return 0
 	}
-	clean, tail, all := make([]int64, m.n+1), make([]int64, m.n+1), make([]int64, m.n+1)
+	clean, tail, kept, all := make([]int64, m.n+1), make([]int64, m.n+1), make([]int64, m.n+1), make([]int64, m.n+1)
 	var idle int64 // persistent values that nothing uses
 	hasTail := false
 	for i := range gaps {
@@ -37,32 +36,51 @@ func (m *model) copied(gaps []baseGap, need []int64, mean bool) (speed int64) {
 		if g.to == m.n {
 			hasTail = true
 			add(tail)
+			if m.heir[g.value] < 0 {
+				add(kept)
+			}
 		}
 		if x.Persistent || x.OnHost {
 			add(clean)
 		}
 	}
-	var before, c, t, a int64
+	var before, c, t, k, a int64
 	for j := range m.n {
-		c, t, a = c+clean[j], t+tail[j], a+all[j]
+		c, t, k, a = c+clean[j], t+tail[j], k+kept[j], a+all[j]
 		after := m.sum - before - m.p.Ops[j].Picos
 		in, out := carried(after, l.H2DBytesPerSec), carried(before, l.D2HBytesPerSec)+c
-		away := min(in, out) + min(carried(before, l.H2DBytesPerSec), t)
-		if mean {
+		came := min(carried(before, l.H2DBytesPerSec), t)
+		away := min(in, out) + came
+		switch way {
+		case byMean:
 			away = weighted(in, l.D2HBytesPerSec, out, l.H2DBytesPerSec) + t
+		case byOneLane:
+			away = min(in+came, out+k)
 		}
 		need[j] -= min(away, a) + idle
 		before += m.p.Ops[j].Picos
 	}
-	if mean {
+	switch {
+	case way == byMean:
 		return weighted(l.H2DBytesPerSec, l.D2HBytesPerSec, 0, l.H2DBytesPerSec)
+	case way == byOneLane || !hasTail:
+		return max(l.D2HBytesPerSec, l.H2DBytesPerSec)
 	}
-	speed = max(l.D2HBytesPerSec, l.H2DBytesPerSec)
-	if hasTail {
-		speed += l.H2DBytesPerSec
-	}
-	return speed
+	return max(l.D2HBytesPerSec, l.H2DBytesPerSec) + l.H2DBytesPerSec
 }
+
+// copyWay is a way to bound what copies keep away by a linear function of the overhead.
+type copyWay int
+
+const (
+	// bySum takes the first kind for the minimum and adds the second kind. The minimum grows by at most max(A, B) a second, the second kind by A.
+	bySum copyWay = iota
+	// byMean takes the first kind for the mean of both figures with weights B and A, which is more but grows by AB/(A+B) only, since overhead is either before or after.
+	byMean
+	// byOneLane looks at one lane all round the step: what comes in, be it before t or after it, is A bytes for every second; what is away and was
+	// written is B bytes for every second before t. Overhead counts once.
+	byOneLane
+)
 
 // carried is how many bytes a lane carries in some time, rounded up.
 func carried(picos, perSec int64) int64 {

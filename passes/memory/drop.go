@@ -39,11 +39,31 @@ func (s *state) dropReruns(budget int64) (changed bool) {
 	return changed
 }
 
+// easeAll takes back all haste at once if that is better.
+func (s *state) easeAll(better func() bool) {
+	type limits struct{ freeBy, backAt int32 }
+	were := make([]limits, len(s.w.out))
+	if !slices.ContainsFunc(s.w.out, func(a *away) bool { return a.freeBy < math.MaxInt32 || a.backAt >= 0 }) {
+		return
+	}
+	for i, a := range s.w.out {
+		were[i] = limits{a.freeBy, a.backAt}
+		a.freeBy, a.backAt = math.MaxInt32, -1
+	}
+	if !better() {
+		for i, a := range s.w.out {
+			a.freeBy, a.backAt = were[i].freeBy, were[i].backAt
+		}
+		s.place()
+	}
+}
+
 func (s *state) dropSwaps(budget int64) (changed bool) {
 	if s.w == nil || len(s.w.out) == 0 {
 		return false
 	}
 	was, kept := s.stepPicos(), s.snap()
+	s.w.limit = budget
 	s.place()
 	if s.tree.peak() > budget || s.stepPicos() > was { // copies lie where they were placed at a time of more reruns
 		s.reset(kept)
@@ -61,6 +81,7 @@ func (s *state) dropSwaps(budget int64) (changed bool) {
 		changed, was = true, is
 		return true
 	}
+	s.easeAll(better)
 	for _, a := range slices.Clone(s.w.out) {
 		if a.freeBy == math.MaxInt32 && a.backAt < 0 {
 			continue

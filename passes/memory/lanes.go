@@ -42,7 +42,7 @@ func (s *state) begins() []int64 {
 	return w.begin
 }
 
-// place puts all copies on the lanes and the bytes where that leaves them.
+// place puts all copies on the lanes and the bytes where that leaves them; then it makes room where that takes more bytes than w.limit.
 func (s *state) place() {
 	w := s.w
 	begin := s.begins()
@@ -51,8 +51,10 @@ func (s *state) place() {
 	t := int32(0)
 	for _, a := range w.out {
 		free := a.after + 1
+		a.outLane = begin[a.after+1]
 		if s.writes(a) {
 			lane = max(lane, begin[a.after+1]) + s.m.outPicos[a.value]
+			a.outLane = lane
 			for t < n && begin[t] < lane {
 				t++
 			}
@@ -69,12 +71,55 @@ func (s *state) place() {
 			t--
 		}
 		before := min(max(t, a.backAt), a.use)
+		a.inLane = t
 		free := int32(a.outEnd)
 		if !a.wraps {
 			before = max(before, a.after+1)
 			free = min(free, before)
 		}
 		s.reposition(a, free, before)
+	}
+	if s.tree.peak() > w.limit {
+		s.makeRoom()
+	}
+}
+
+// makeRoom goes through the stages that take more bytes than w.limit and takes away what copies under way hold there: either the oldest copy out is waited
+// for, or the copy in with the latest use is put off, whichever promises to delay compute less. So copies take as much time as the bytes allow, and no more.
+func (s *state) makeRoom() {
+	w := s.w
+	begin, n := s.w.begin, s.m.n
+	leaving, coming := 0, -1 // oldest copy out that may hold bytes; copy in of the latest use that may have begun
+	for p := s.tree.firstOver(0, w.limit); p < n; p = s.tree.firstOver(p, w.limit) {
+		for leaving < len(w.out) && w.out[leaving].after < p && w.out[leaving].free <= p {
+			leaving++
+		}
+		var out, in *away
+		for k := leaving; k < len(w.out) && w.out[k].after < p; k++ {
+			if w.out[k].free > p {
+				out = w.out[k]
+				break
+			}
+		}
+		for coming+1 < len(w.in) && w.in[coming+1].inLane <= p {
+			coming++
+		}
+		for k := coming; k >= 0 && w.in[k].use > p; k-- {
+			if w.in[k].before <= p {
+				in = w.in[k]
+				break
+			}
+		}
+		switch {
+		case out == nil && in == nil:
+			if p++; p == n { // nothing under way: the plan itself is too large here
+				return
+			}
+		case in == nil || out != nil && out.outLane-begin[p] <= begin[p+1]+s.m.inPicos[in.value]-begin[in.use]:
+			s.reposition(out, p, out.before)
+		default:
+			s.reposition(in, in.free, min(in.use, p+1+(p-in.inLane)/4))
+		}
 	}
 }
 

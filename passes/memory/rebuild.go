@@ -7,6 +7,9 @@ package memory
 func (x *search) rebuild(steps int64) {
 	s := newState(x.m)
 	s.restore(x.best)
+	if s.w != nil {
+		s.w.limit = x.budget
+	}
 	g := newGreedy(s, greedyOptions{reruns: true})
 	if len(g.cands) == 0 {
 		return

@@ -17,6 +17,8 @@ type away struct {
 	idle              bool // wraps, and is not used: on no lane
 
 	outEnd, inEnd int64 // scratch of the clock: when the copies are complete
+	outLane       int64 // scratch of place: when the copy out is complete if nothing waits
+	inLane        int32 // scratch of place: the last stage in which the copy in can begin without delaying any
 }
 
 // swaps holds all swaps of a state and what they cost in lanes and host bytes.
@@ -27,6 +29,7 @@ type swaps struct {
 	hostFixed int64    // host bytes of contents that the host always holds
 	begin     []int64  // by stage: when it begins if nothing waits; n+1 entries
 	stale     bool     // begin is out of date
+	limit     int64    // device bytes within which place tries to keep copies under way
 
 	// Of the clock: the swaps in the orders in which copies out are issued, bytes are freed and copies in are issued, which are nearly right
 	// from one time to the next, and its last result, while that is known to hold.
@@ -36,7 +39,7 @@ type swaps struct {
 }
 
 func newSwaps(m *model) *swaps {
-	w := &swaps{of: make([][]*away, len(m.p.Values)), host: newPeakTree(int(m.n) + 1), begin: make([]int64, m.n+1), stale: true}
+	w := &swaps{of: make([][]*away, len(m.p.Values)), host: newPeakTree(int(m.n) + 1), begin: make([]int64, m.n+1), stale: true, limit: math.MaxInt64}
 	return w
 }
 
