@@ -10,7 +10,7 @@
 
 GO ?= go
 
-.PHONY: build-cuda test-cuda test-gpu cuda-verify cuda-kernels build test check check-long conformance generate bench fmt clean
+.PHONY: build-cuda test-cuda test-cuda-long test-gpu cuda-verify cuda-kernels build test check check-long conformance generate bench fmt clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -o aitk ./cmd/aitk
@@ -24,6 +24,7 @@ check:
 check-long: check
 	$(GO) test -race -timeout 2h ./...
 	$(GO) test -tags long -timeout 4h ./...
+	$(MAKE) test-cuda-long
 	FUZZ_SECONDS=300 .ci/run fuzz
 
 conformance:
@@ -54,6 +55,10 @@ build-cuda:
 test-cuda:
 	$(CUDA_ENV) $(GO) test -tags cuda -timeout 30m $(CUDA_TESTS)
 	$(CUDA_ENV) $(GO) test -tags cuda -timeout 30m -run CUDA ./cmd/aitk
+
+# All steps of the trainings, and every order of the device with every budget.
+test-cuda-long:
+	$(CUDA_ENV) $(GO) test -tags "cuda long" -timeout 4h -v ./internal/e2e/oncuda
 
 test-gpu:
 	AITK_GPU=1 $(CUDA_ENV) $(GO) test -tags cuda -count 1 -v -timeout 30m $(CUDA_TESTS)

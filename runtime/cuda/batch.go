@@ -104,7 +104,7 @@ func (d *Device) do(c *command, capture bool) error {
 	}
 	switch c.kind {
 	case commandLaunch:
-		if err := announce(c.kernel.hint, s); err != nil {
+		if err := announce(c.kernel.hint(c.launch), s); err != nil {
 			return err
 		}
 		l := c.launch

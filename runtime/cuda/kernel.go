@@ -62,8 +62,8 @@ type kernel struct {
 	x        *plan.Exec
 	at       place
 	launches []launch
-	hint     *drv.Hint // for a driver that checks; nil for others
-	own      []stretch // memory beside the operands that the launches touch
+	hints    [2]*drv.Hint // for a driver that checks: of the first launch, which takes the predicted time, and of the others; nil for others
+	own      []stretch    // memory beside the operands that the launches touch
 }
 
 // stretch is memory that belongs to no operand: a module's own, or where faults are reported.
@@ -106,20 +106,30 @@ func (k *kernel) note(in, out []runtime.Slice, scratch runtime.Slice) {
 	if !drv.Checks() {
 		return
 	}
-	h := drv.NewHint(k.String(), k.x.Picos)
-	for i, s := range in {
-		h.Allow(addressOf(s), s.Bytes, drv.MayRead, fmt.Sprintf("operand %d", i))
+	for n, picos := range []int64{k.x.Picos, 0} {
+		h := drv.NewHint(k.String(), picos)
+		for i, s := range in {
+			h.Allow(addressOf(s), s.Bytes, drv.MayRead, fmt.Sprintf("operand %d", i))
+		}
+		for i, s := range out {
+			h.Allow(addressOf(s), s.Bytes, drv.MayRead|drv.MayWrite, fmt.Sprintf("output %d", i))
+		}
+		if scratch.Bytes > 0 {
+			h.Allow(addressOf(scratch), scratch.Bytes, drv.MayRead|drv.MayWrite, "scratch")
+		}
+		for _, o := range k.own {
+			h.Allow(o.at, o.bytes, drv.MayRead|drv.MayWrite, o.name)
+		}
+		k.hints[n] = h
 	}
-	for i, s := range out {
-		h.Allow(addressOf(s), s.Bytes, drv.MayRead|drv.MayWrite, fmt.Sprintf("output %d", i))
+}
+
+// hint is what a driver that checks is told of a launch.
+func (k *kernel) hint(l *launch) *drv.Hint {
+	if l == &k.launches[0] {
+		return k.hints[0]
 	}
-	if scratch.Bytes > 0 {
-		h.Allow(addressOf(scratch), scratch.Bytes, drv.MayRead|drv.MayWrite, "scratch")
-	}
-	for _, o := range k.own {
-		h.Allow(o.at, o.bytes, drv.MayRead|drv.MayWrite, o.name)
-	}
-	k.hint = h
+	return k.hints[1]
 }
 
 // copyHint is what a driver that checks is told before a copy.
