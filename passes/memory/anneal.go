@@ -39,9 +39,9 @@ func (x *search) stopped() bool {
 }
 
 // tell tells the caller of a plan that is the best so far.
-func (x *search) tell(s *state) {
+func (x *search) tell(cost, peak int64) {
 	if x.improved != nil {
-		x.improved(Progress{Moves: x.moves, StepPicos: x.cost, PeakBytes: s.tree.peak()})
+		x.improved(Progress{Moves: x.moves, StepPicos: cost, PeakBytes: peak})
 	}
 }
 
@@ -104,7 +104,7 @@ func (x *search) record() {
 	if x.picos < x.cost && x.tree.peak() <= x.budget && x.hostFits() {
 		if cost := x.stepPicos(); cost < x.cost {
 			x.best, x.cost = x.snap(), cost
-			x.tell(x.state)
+			x.tell(x.cost, x.tree.peak())
 		}
 	}
 }

@@ -30,7 +30,8 @@
 //	model.go state.go tree.go       the plan under search: reruns by stage, exact incremental peak
 //	swap.go lanes.go snapshot.go    swaps in it: gaps, placing on the lanes, the search's clock
 //	candidate.go greedy.go greedyswap.go drop.go   the seed: least cost per byte at the peak; taking back what proved unnecessary
-//	anneal.go rebuild.go random.go  improvement: annealing along the budget, destroy and repair
+//	sequence.go slots.go walker.go freewalk.go     the plan as a line of events, and annealing on it, in the given order or in orders of its own
+//	anneal.go rebuild.go random.go  improvement: annealing with swaps, destroy and repair
 //	free.go sweep.go explain.go     orders to choose from, many budgets in one run, reasons
 //	minimum.go solve.go             the peak-minimiser; the order of events of Solve
 //	gaps.go bounds.go copied.go flow.go            certified bounds: op degree, interval flow, the same with lanes

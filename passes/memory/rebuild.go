@@ -3,8 +3,9 @@ package memory
 // Rebuilding destroys a part of a feasible plan, repairs it by the greedy with noisy scores, and keeps the result if it is no worse. Where the order
 // is layered, as in training steps, it finds what annealing misses: several reruns that only pay together. Swaps stay as they are.
 
-// rebuild makes rounds of it on the best plan of x, with at most so many steps of the greedy in all.
-func (x *search) rebuild(steps int64) {
+// rebuild makes rounds of it on the best plan of x, with at most so many steps of the greedy in all. With heat, of 1024 of what a rerun costs on average, it also goes on from
+// plans that are slower, at first by as much as that, in the end by nothing.
+func (x *search) rebuild(steps, heat int64) {
 	s := newState(x.m)
 	s.restore(x.best)
 	if s.w != nil {
@@ -29,7 +30,11 @@ func (x *search) rebuild(steps int64) {
 		s.destroy(list, &x.rnd)
 		if g.reduce(x.budget, 40) {
 			s.dropNew(x.budget)
-			if is := s.stepPicos(); is <= was {
+			may := int64(0)
+			if k := int64(s.count); heat > 0 && k > 0 {
+				may = (s.picos - x.m.sum) / k * heat / 1024 * max(0, steps-g.steps) / steps * x.rnd.patience() >> 16
+			}
+			if is := s.stepPicos(); is <= was+may {
 				if was = is; is < x.cost {
 					x.offer(s)
 				}

@@ -108,7 +108,7 @@ func (m *model) improve(known []snapshot, o Options) snapshot {
 	budget := m.p.BudgetBytes
 	moves := o.Moves
 	if moves == 0 {
-		moves = min(120000, 20000+1000*int64(m.n), 200000000/int64(m.n))
+		moves = min(400000, 100000+2000*int64(m.n), 400000000/int64(m.n))
 		if m.p.Lanes != nil { // each asks the clock
 			moves = min(50000, 20000+1000*int64(m.n), 30000000/int64(m.n))
 		}
@@ -135,25 +135,84 @@ func (m *model) improve(known []snapshot, o Options) snapshot {
 		s.dropIdle(budget)
 		x.offer(s)
 	}
-	if s := int64(len(x.best.away)); s > 0 && o.Moves == 0 {
-		moves = min(moves, 1500000/s) // each places all copies anew
-	}
-	// Several short runs beat a long one on small problems, where each either finds the way or does not.
-	run := max(1, min(moves/3, 6000+100*int64(m.n)))
-	for k := int64(0); k == 0 || (k+1)*run <= moves && !x.stopped(); k++ {
-		if start := x.best; k%2 == 0 {
-			x.load(start)
-		} else {
-			x.load(newState(m).snap()) // from nothing: the way down may lie elsewhere
+	if m.p.Lanes == nil {
+		x.walks(moves, o)
+		x.below(moves/4, o)
+	} else {
+		if s := int64(len(x.best.away)); s > 0 && o.Moves == 0 {
+			moves = min(moves, 1500000/s) // each places all copies anew
 		}
-		x.anneal(run)
-		x.rebuild(run / 48)
+		// Several short runs beat a long one on small problems, where each either finds the way or does not.
+		run := max(1, min(moves/3, 6000+100*int64(m.n)))
+		for k := int64(0); k == 0 || (k+1)*run <= moves && !x.stopped(); k++ {
+			if start := x.best; k%2 == 0 {
+				x.load(start)
+			} else {
+				x.load(newState(m).snap()) // from nothing: the way down may lie elsewhere
+			}
+			x.anneal(run)
+			x.rebuild(run/48, 0)
+		}
 	}
 	last := newState(m)
 	last.restore(x.best)
 	last.dropIdle(budget)
 	x.offer(last)
 	return x.best
+}
+
+// below searches at the marks below the budget, too, in a way that depends on the mark alone, so that neighbouring budgets share what they find there.
+func (x *search) below(moves int64, o Options) {
+	if moves == 0 {
+		return
+	}
+	m := x.m
+	for _, aim := range m.aims(x.budget)[1:] {
+		s := newState(m)
+		if x.stopped() || !newGreedy(s, greedyOptions{reruns: true}).reduce(aim, 20*int(m.n)+1000) {
+			return
+		}
+		y := newSearch(newState(m), aim, o.Seed)
+		y.stop = x.stopped
+		y.offer(s)
+		y.walks(moves, o)
+		s = newState(m)
+		s.restore(y.best)
+		s.dropIdle(x.budget)
+		x.moves += y.moves
+		x.offer(s)
+	}
+}
+
+// walks improves x.best by walkers and by rebuilding: in turn from the best plan, with little heat, and from nothing, since the way down may lie elsewhere.
+func (x *search) walks(moves int64, o Options) {
+	m := x.m
+	run := max(1, min(moves/3, 12000+100*int64(m.n)))
+	w := newWalker(m, m.lineOf(x.best), x.budget, o.Seed)
+	w.stop = x.stopped
+	w.told = func(w *walker) {
+		if w.cost < x.cost {
+			x.best, x.cost, x.moves = planOfLine(m, w.best), w.cost, w.moves
+			x.tell(w.cost, w.tree.peak())
+		}
+	}
+	share := int64(8) // of 16: what rebuilding may cost beside the walker, by what came of it; a step of it costs about n/8 moves
+	for k := int64(0); k == 0 || (k+1)*run <= moves && !x.stopped(); k++ {
+		before := x.cost
+		if heat := int64(512); k%2 == 0 {
+			w.load(m.lineOf(x.best))
+			w.anneal(run, heat)
+		} else {
+			w.load(m.lineOf(snapshot{}))
+			w.anneal(run, 2*heat)
+		}
+		was := x.cost
+		if x.rebuild(max(run/96*share/16, run*share/2/int64(m.n)), 1024*(k%2)); x.cost < was {
+			share = min(2*share, 32)
+		} else if was < before {
+			share = max(share/2, 1)
+		}
+	}
 }
 
 // aims lists the budgets that the seeds are made for: the budget, and the next few marks of a fixed scale below it, so that neighbouring budgets
@@ -175,7 +234,7 @@ func (x *search) offer(s *state) {
 	if s.tree.peak() <= x.budget && s.hostFits() {
 		if cost := s.stepPicos(); cost < x.cost {
 			x.best, x.cost = s.snap(), cost
-			x.tell(s)
+			x.tell(x.cost, s.tree.peak())
 		}
 	}
 }
