@@ -143,8 +143,8 @@ func (c *compiler) lower() {
 	c.plan = c.finish()
 	if c.fit != nil {
 		c.plan.Report.Fits = false
+		c.fit.BoundBytes = c.plan.Report.BoundBytes
 		describePeak(c.fit, c.plan)
-		c.advise(c.fit)
 	}
 }
 

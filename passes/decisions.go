@@ -76,7 +76,7 @@ func (c *compiler) recordDecisions(p *plan.Plan) {
 
 // explanation is the solver's of the step; nil where there is nothing to say: no budget, or one that does not bind.
 func (c *compiler) explanation() (*memory.Explanation, *problem) {
-	if c.budget < 0 || c.chosen == c.unlimited || c.chosen.step == nil {
+	if c.budget < 0 || c.fit != nil || c.chosen == c.unlimited || c.chosen.step == nil {
 		return nil, nil
 	}
 	q := c.chosen.step

@@ -10,10 +10,11 @@ import (
 // FitError says that no plan fits the budget; the plan that Compile returns beside it is the smallest one.
 type FitError struct {
 	BudgetBytes, MinimumBytes int64
+	BoundBytes                int64         // certified: no plan of this order has a lower peak, at any cost
 	At                        ir.Origin     // of the op at the device peak of the smallest plan
 	AtOp                      string        // its name
 	Alive                     []AliveTensor // at the peak, the five largest, largest first
-	Advice                    []string      // what would help, the surest first
+	Advice                    []plan.Advice // what was tried and helps, what fits first
 }
 
 // AliveTensor is a tensor that takes bytes at the peak.
@@ -24,7 +25,8 @@ type AliveTensor struct {
 }
 
 func (e *FitError) Error() string {
-	s := fmt.Sprintf("does not fit: the budget is %d bytes, the smallest arena the planner can do is %d bytes", e.BudgetBytes, e.MinimumBytes)
+	s := fmt.Sprintf("does not fit: the budget is %d bytes, the smallest arena the planner can do is %d bytes, and no plan can have a peak below %d bytes", e.BudgetBytes, e.MinimumBytes,
+		e.BoundBytes)
 	if at := e.At.String(); at != "" || e.AtOp != "" {
 		s += fmt.Sprintf("; the peak is at %s %s", e.AtOp, at)
 	}
@@ -34,8 +36,9 @@ func (e *FitError) Error() string {
 			s += fmt.Sprintf("\n  %12d  %-15s %s", a.Bytes, a.Category, a.Name)
 		}
 	}
+	s += fmt.Sprintf("\n  use --budget %d or more", e.MinimumBytes)
 	for _, a := range e.Advice {
-		s += "\n  " + a
+		s += "\n  tried: " + a.String()
 	}
 	return s
 }
@@ -64,16 +67,12 @@ func describePeak(e *FitError, p *plan.Plan) {
 	}
 }
 
-// advise says what would help, from what was not allowed.
-func (c *compiler) advise(fit *FitError) {
-	fit.Advice = append(fit.Advice, fmt.Sprintf("use --budget %d or more", fit.MinimumBytes))
-	if !c.Recompute {
-		fit.Advice = append(fit.Advice, "allow recomputing (--recompute auto)")
+// Smallest is the smallest arena that the planner can do for the programs of ctx by the means of o, and the host arena beside it, in bytes. The budgets of the
+// device in o are not looked at.
+func Smallest(ctx *Context, o MemoryOptions) (deviceBytes, hostBytes int64, err error) {
+	c := &compiler{MemoryOptions: o, sources: ctx.Programs}
+	if err := c.extremes(); err != nil {
+		return 0, 0, err
 	}
-	if !c.Swap {
-		fit.Advice = append(fit.Advice, "allow swapping to host memory (--host-budget SIZE)")
-	} else if c.HostBudgetBytes >= 0 {
-		fit.Advice = append(fit.Advice, fmt.Sprintf("give more than %d bytes of host memory (--host-budget)", c.HostBudgetBytes))
-	}
-	fit.Advice = append(fit.Advice, "or bind a smaller batch (--dim)")
+	return c.smallest.device(), c.smallest.host(), nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,6 +29,7 @@ type builder struct {
 	source   *data.Source // nil without --data
 	batch    int64        // samples of a batch; 0: not known
 	forward  bool         // evaluation only: no gradients, no updates
+	unread   bool         // weights are not looked at, so that what quantizing loses is not measured
 	choices  []choice
 	ctx      *passes.Context
 	profile  *cost.Profile
@@ -55,6 +57,10 @@ func (b *builder) build() (*plan.Plan, error) {
 		return nil, err
 	}
 	b.describe(p)
+	if fit, ok := errors.AsType[*passes.FitError](err); ok {
+		fit.Advice = b.advise(fit)
+		p.Report.Advice = fit.Advice
+	}
 	return p, err
 }
 
@@ -176,9 +182,11 @@ func (b *builder) runPasses(g *ir.Graph) error {
 	o.CrashDir = os.TempDir()
 	o.Print = c.stderr
 	o.Seed, o.AdapterInit = c.seed, c.adapterInit()
-	reader := weights.NewReader()
-	c.closing(reader)
-	o.Weights = reader
+	if !b.unread {
+		reader := weights.NewReader()
+		c.closing(reader)
+		o.Weights = reader
+	}
 	if b.forward { // nothing trains, so everything may be quantized
 		for _, p := range g.Params {
 			p.Trainable = false

@@ -38,6 +38,7 @@ type document struct {
 	Fragmentation    float64            `json:"fragmentation"` // share of the device arena that is free at the peak
 	FragmentationBy  map[string]float64 `json:"fragmentation_by_space"`
 	Phases           []jsonPhase        `json:"phases"`
+	Advice           []Advice           `json:"advice,omitempty"` // where nothing fits: what was tried and helps
 	Decisions        []jsonDecision     `json:"decisions"`
 	Binding          *jsonBinding       `json:"binding"` // null: the budget does not bind
 	Buffers          []jsonBuffer       `json:"buffers"`
@@ -169,6 +170,7 @@ func describe(p *Plan) *document {
 		Recomputed: jsonRecomputed{r.RecomputedNodes, r.RecomputedFLOPs, seconds(r.RecomputedPicos)},
 		Swapped:    jsonSwapped{r.SwapOutBytes, r.SwapInBytes, seconds(r.StallPicos)},
 		Quantized:  quantizedOf(r),
+		Advice:     r.Advice,
 		Phases:     []jsonPhase{}, Buffers: []jsonBuffer{}, Parameters: []jsonParam{}, Programs: []jsonProgram{},
 	}
 	if r.BudgetBytes >= 0 {

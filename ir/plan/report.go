@@ -1,5 +1,7 @@
 package plan
 
+import "fmt"
+
 // Report holds the figures of a plan as the planner and the event simulator found them; views show it, nothing runs by it.
 type Report struct {
 	Fits                bool
@@ -30,6 +32,31 @@ type Report struct {
 	Decisions           []Decision
 	Quantized           []Quantized // in the model's order
 	QuantizedRelL2      float64     // L2 of all errors over L2 of all quantized weights; NotMeasured if that is not known
+	Advice              []Advice    // where nothing fits; no file holds such a plan
+}
+
+// Advice is something that the planner has tried because nothing fits the budget: flags beside those that were given, and what the smallest plan then takes.
+type Advice struct {
+	Flags        string `json:"flags"`
+	Fits         bool   `json:"fits"`
+	MinimumBytes int64  `json:"minimum_budget_bytes"` // of the device
+	HostBytes    int64  `json:"host_bytes"`           // of the host, for swapping
+	Note         string `json:"note,omitempty"`       // what it changes besides
+}
+
+func (a Advice) String() string {
+	s := a.Flags + ": does not fit, but "
+	if a.Fits {
+		s = a.Flags + ": fits, "
+	}
+	s += fmt.Sprintf("the smallest arena is %d bytes", a.MinimumBytes)
+	if a.HostBytes > 0 {
+		s += fmt.Sprintf(" with %d bytes of the host", a.HostBytes)
+	}
+	if a.Note != "" {
+		s += " (" + a.Note + ")"
+	}
+	return s
 }
 
 // PhasePeak is the device peak within a phase of the step program.
