@@ -36,7 +36,7 @@ func wholeSlice(s ir.Shape) op.Slice {
 // the axis has, so that "everything" may be written as the largest number.
 func lowerSlice(c *call) []*operand {
 	var starts, ends, axes, steps []int64
-	if c.ver < 10 {
+	if c.ver < 10 && c.n.GetOpType() == "Slice" { // DynamicSlice, an experiment of opsets before 10, is what Slice became there
 		c.args(1, 1)
 		starts, _ = c.ints("starts")
 		ends, _ = c.ints("ends")

@@ -218,7 +218,7 @@ func shapeLowerer(opType string) lowerFunc {
 		return lowerConcat
 	case "Split":
 		return lowerSplit
-	case "Slice":
+	case "Slice", "DynamicSlice":
 		return lowerSlice
 	case "Pad":
 		return lowerPad
