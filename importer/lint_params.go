@@ -63,7 +63,7 @@ func (l *linter) foldedBatchNorms() map[string]bool {
 
 func isConv(n *onnxpb.NodeProto) bool {
 	switch n.GetOpType() {
-	case "Conv", "ConvTranspose", "Gemm":
+	case "Conv", "ConvTranspose", "Gemm", "FusedConv", "NhwcConv", "FusedGemm":
 		return len(n.Input) > 2
 	}
 	return false
@@ -73,7 +73,12 @@ func isConv(n *onnxpb.NodeProto) bool {
 // names the bias after the weight, those of ONNX Runtime, TensorFlow and onnxslim say so.
 func foldedByName(n *onnxpb.NodeProto) bool {
 	w, b := n.Input[1], n.Input[2]
-	if b == w+"_bias" || n.GetOpType() != "Gemm" && isTemporary(w) && isTemporary(b) {
+	linear := n.GetOpType() == "Gemm" || n.GetOpType() == "FusedGemm"
+	if b == w+"_bias" || !linear && isTemporary(w) && isTemporary(b) {
+		return true
+	}
+	// onnxslim calls both after the output of the batch norm, which PyTorch's exporter calls getitem: a part of what the call returned.
+	if stem, ok := strings.CutSuffix(w, "_weight"); ok && b == stem+"_bias" && strings.TrimRight(stem, "_0123456789") == "getitem" {
 		return true
 	}
 	return slices.ContainsFunc([]string{w, b}, func(name string) bool {
@@ -134,10 +139,18 @@ func (l *linter) renamed() {
 			l.of(v.param.Name, FoldedParameter, LintWarning, remedyExport, "folded from %s: they train as one weight of another form", strings.Join(from, ", "))
 		case len(from) == 1 && strings.Contains(v.param.Reason, "part"):
 			l.kept(from[0], t, FoldedParameter, LintInfo, remedyExport, "the file holds what the exporter computed from it, perhaps only a part of it; that is what trains")
+		case t == v.param.Name && ofNode(t):
+			l.of(t, RenamedParameter, LintInfo, remedyExport, "it is called after the node that computed it from the module's weights; what that made of them trains and is saved under this name")
 		case t != v.param.Name && l.src.meta.kind[t] == "":
 			l.kept(v.param.Name, t, RenamedParameter, LintInfo, "", "the file holds it under another name; it is shown, trained and saved under its author's name")
 		}
 	}
+}
+
+// ofNode tells names that PyTorch's older exporter gives to outputs of nodes: /rnn/Unsqueeze_3_output_0.
+func ofNode(name string) bool {
+	stem := strings.TrimRight(name, "0123456789")
+	return strings.HasPrefix(name, "/") && stem != name && strings.HasSuffix(stem, "_output_")
 }
 
 // hidden lists tensors that stand where a weight stands and are none, and weights in Constant nodes.
@@ -166,12 +179,17 @@ func (l *linter) whyBuffer(name string) string {
 	return "no exporter says that it is one"
 }
 
-// weightLike tells whether an op that computes with weights reads the tensor as one: as matrix of a product, kernel, or bias of a layer.
+// weightLike tells whether an op that computes with weights reads the tensor as one: as matrix of a product, kernel, scale or bias of a norm or layer.
 func (l *linter) weightLike(t *tensor) bool {
 	matrix := len(t.typ.Shape) == 2 && min(t.typ.Shape[0], t.typ.Shape[1]) > 1
-	for _, u := range l.src.uses[t.name] {
+	_, vector := vectorOf(t.typ)
+	_, isNode := l.src.def[t.name]
+	for _, u := range l.readers(t.name) {
 		n := l.src.graph.Node[u.node]
 		if domainOf(n.GetDomain()) != "" {
+			if fusedLeaf(n.GetOpType(), u.operand) != "" {
+				return true
+			}
 			continue
 		}
 		switch n.GetOpType() {
@@ -183,14 +201,74 @@ func (l *linter) weightLike(t *tensor) bool {
 			if u.operand == 1 && len(t.typ.Shape) > 2 {
 				return true
 			}
-		case "Transpose":
-			if out := l.src.uses[first(n.Output)]; matrix && len(out) == 1 && l.src.graph.Node[out[0].node].GetOpType() == "MatMul" {
+		case "LayerNormalization", "GroupNormalization", "RMSNormalization", "SimplifiedLayerNormalization", "PRelu":
+			if u.operand > 0 && vector {
 				return true
 			}
 		case "Add":
-			if _, isNode := l.src.def[t.name]; isNode && l.afterLayer(n, u.operand) && len(t.typ.Shape) == 1 {
+			if isNode && l.afterLayer(n, u.operand) && len(t.typ.Shape) == 1 || vector && l.afterNorm(n, u.operand) {
 				return true
 			}
+		case "Mul":
+			if vector && l.afterNorm(n, u.operand) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// readers lists the uses of a tensor, through ops that leave its elements where they are or turn them.
+func (l *linter) readers(name string) (out []use) {
+	queue := []string{name}
+	for len(queue) > 0 && len(out) < 64 {
+		name, queue = queue[0], queue[1:]
+		for _, u := range l.src.uses[name] {
+			n := l.src.graph.Node[u.node]
+			switch n.GetOpType() {
+			case "Identity", "Cast", "CastLike", "Transpose", "Unsqueeze", "Squeeze":
+				if u.operand == 0 {
+					queue = append(queue, first(n.Output))
+				}
+			default:
+				out = append(out, u)
+			}
+		}
+	}
+	return out
+}
+
+// afterNorm tells whether the other operand of a product or sum is a normalised tensor, perhaps scaled: then this one is its scale or bias.
+func (l *linter) afterNorm(n *onnxpb.NodeProto, operand int) bool {
+	if len(n.Input) != 2 {
+		return false
+	}
+	name := n.Input[1-operand]
+	for range 8 {
+		i, ok := l.src.def[name]
+		if !ok {
+			return false
+		}
+		m := l.src.graph.Node[i]
+		switch m.GetOpType() {
+		case "InstanceNormalization", "LayerNormalization", "GroupNormalization", "BatchNormalization":
+			return true
+		case "Div":
+			j, ok := l.src.def[m.Input[len(m.Input)-1]]
+			return ok && l.src.graph.Node[j].GetOpType() == "Sqrt"
+		case "Reshape", "Transpose", "Cast":
+			name = m.Input[0]
+		case "Mul":
+			x, scale := m.Input[0], m.Input[len(m.Input)-1]
+			if _, t := l.origin(x); t != nil {
+				x, scale = scale, x
+			}
+			if _, t := l.origin(scale); t == nil {
+				return false
+			}
+			name = x
+		default:
+			return false
 		}
 	}
 	return false

@@ -67,3 +67,61 @@ func TestRaisedConstant(t *testing.T) {
 		}
 	}
 }
+
+// TestFusedWeights: what ONNX Runtime's own ops take as a weight is one, and scales of a norm that an optimizer left nameless are told.
+func TestFusedWeights(t *testing.T) {
+	x := []*onnxpb.ValueInfoProto{vi("x", onnxpb.TensorProto_FLOAT, 2, 3)}
+	fused := node("SkipLayerNormalization", "n", in("x", "x", "gamma", "beta", "bias"), in("y"))
+	fused.Domain = new("com.microsoft")
+	m := model(17, x, []*onnxpb.TensorProto{floats("gamma", []int64{3}, 1, 2, 3), floats("beta", []int64{3}, 1, 2, 3), floats("bias", []int64{3}, 1, 2, 3)}, fused)
+	m.OpsetImport = append(m.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: new("com.microsoft"), Version: new(int64(1))})
+	trained := 0
+	for _, p := range mustImport(t, save(t, m), Options{}).Graph.Params {
+		if p.Trainable {
+			trained++
+		}
+	}
+	if trained != 3 {
+		t.Errorf("%d of 3 weights of a fused norm train", trained)
+	}
+	scale := node("Mul", "s", in("c", "val_1"), in("d"))
+	m = model(17, x, []*onnxpb.TensorProto{floats("val_1", []int64{3, 1}, 1, 2, 3), floats("val_2", []int64{3, 1}, 4, 5, 6), floats("one", []int64{3}, 1, 1, 1), floats("zero", []int64{3}), floats("val_9", []int64{3, 1}, 1, 2, 3)},
+		node("Unsqueeze", "u", in("x", "last"), in("a")), node("InstanceNormalization", "n", in("a", "one", "zero"), in("c")), scale,
+		node("Add", "b", in("d", "val_2"), in("e")), node("Mul", "unrelated", in("e", "val_9"), in("y")))
+	m.Graph.Initializer = append(m.Graph.Initializer, longs("last", 2))
+	findings, err := Lint(save(t, m), LintOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hidden []string
+	for _, f := range findings {
+		if f.Code == HiddenWeight {
+			hidden = append(hidden, f.Parameter)
+		}
+	}
+	if !slices.Equal(hidden, []string{"val_1", "val_2"}) {
+		t.Errorf("hidden weights %q, want the norm's scale and bias", hidden)
+	}
+	// A pattern that begins with letters reaches what stands where only a weight stands; "*" does not.
+	m = model(17, x, []*onnxpb.TensorProto{floats("val_7", []int64{3, 2}, 1, 2, 3, 4, 5, 6), floats("val_8", []int64{2}, 1, 2)},
+		node("MatMul", "m", in("x", "val_7"), in("a")), node("Mul", "n", in("a", "val_8"), in("y")))
+	path := save(t, m)
+	trains := func(glob string) (names []string) {
+		got, err := Import(path, Options{Select: []Selection{{glob, true}}})
+		if err != nil {
+			return nil
+		}
+		for _, p := range got.Params {
+			if p.Trainable {
+				names = append(names, p.Name)
+			}
+		}
+		return names
+	}
+	if got := trains("val_*"); !slices.Equal(got, []string{"val_7"}) {
+		t.Errorf("--train val_* trains %q", got)
+	}
+	if got := trains("*"); got != nil {
+		t.Errorf("--train * trains %q", got)
+	}
+}

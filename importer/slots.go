@@ -37,7 +37,12 @@ func (w *weights) slots(name string) slots {
 		name, queue = queue[0], queue[1:]
 		for _, u := range w.src.uses[name] {
 			n := w.src.graph.Node[u.node]
-			if domainOf(n.GetDomain()) != "" {
+			switch domainOf(n.GetDomain()) {
+			case "":
+			case "com.microsoft":
+				out.take(n, fusedLeaf(n.GetOpType(), u.operand), true)
+				continue
+			default:
 				continue
 			}
 			if moves(n.GetOpType(), u.operand) {
@@ -78,7 +83,7 @@ func (s *slots) meet(n *onnxpb.NodeProto, operand int) {
 		leaf = pick(operand, "", "weight", "bias")
 	case "Conv", "ConvTranspose", "LayerNormalization", "InstanceNormalization", "GroupNormalization":
 		leaf = pick(operand, "", "weight", "bias")
-	case "RMSNormalization", "PRelu":
+	case "RMSNormalization", "SimplifiedLayerNormalization", "PRelu":
 		leaf = pick(operand, "", "weight")
 	case "Gemm":
 		leaf = pick(operand, "weight", "weight", "bias")
@@ -101,6 +106,36 @@ func (s *slots) meet(n *onnxpb.NodeProto, operand int) {
 	case "Where": // a mask token
 		leaf, strong = pick(operand, "", "weight", "weight"), false
 	}
+	s.take(n, leaf, strong)
+}
+
+// fusedLeaf is what an operand is to an op that ONNX Runtime's optimizer makes of several; empty if no weight.
+func fusedLeaf(opType string, operand int) string {
+	switch opType {
+	case "FusedConv", "NhwcConv", "GroupNorm", "SkipGroupNorm", "Attention":
+		return pick(operand, "", "weight", "bias")
+	case "FusedGemm":
+		return pick(operand, "weight", "weight", "bias")
+	case "FusedMatMul", "TransposeMatMul":
+		return "weight"
+	case "SkipLayerNormalization":
+		return pick(operand, "", "", "weight", "bias", "bias")
+	case "SkipSimplifiedLayerNormalization":
+		return pick(operand, "", "", "weight", "bias")
+	case "SimplifiedLayerNormalization":
+		return pick(operand, "", "weight")
+	case "BiasGelu", "FastGelu", "BiasAdd", "BiasSplitGelu":
+		return pick(operand, "", "bias")
+	case "MultiHeadAttention":
+		return pick(operand, "", "", "", "bias")
+	case "EmbedLayerNormalization":
+		return pick(operand, "", "", "weight", "weight", "weight", "weight", "bias")
+	}
+	return ""
+}
+
+// take notes that a node takes the tensor as its weight or bias; an empty leaf: as neither.
+func (s *slots) take(n *onnxpb.NodeProto, leaf string, strong bool) {
 	if leaf == "" {
 		return
 	}
@@ -128,7 +163,8 @@ type Selection struct {
 
 // choose applies the user's selections in order; the last match wins. A pattern that hits nothing is returned in missed.
 //
-// A buffer becomes a weight only where it is named outright: "*" means all weights and no table of frequencies.
+// A buffer becomes a weight only where it is named outright, or by a pattern that begins with letters of its name where it stands in a weight's place:
+// "*" means all weights and no table of frequencies.
 func (w *weights) choose(selections []Selection) (missed []string) {
 	for _, sel := range selections {
 		hit := false
@@ -160,7 +196,10 @@ func (w *weights) choose(selections []Selection) (missed []string) {
 // promote makes a weight of a float buffer that the user names.
 func (w *weights) promote(p *param, glob string) bool {
 	t := w.src.tensors[p.Name]
-	if glob != p.Name || p.Role != ir.Buffer || t == nil {
+	if p.Role != ir.Buffer || t == nil || t.elem != 0 || !t.typ.DType.IsFloat() {
+		return false
+	}
+	if glob != p.Name && (strings.IndexAny(glob, "*?") == 0 || !w.slots(p.Name).strong) {
 		return false
 	}
 	p.Role, p.Trainable = ir.Weight, true
