@@ -283,7 +283,7 @@ func isRandom(o ir.Op) bool {
 func pointwise(o ir.Op) bool {
 	switch o.(type) {
 	case op.Neg, op.Abs, op.Sign, op.Floor, op.Ceil, op.Round, op.Exp, op.Log, op.Sqrt, op.Rsqrt, op.Reciprocal, op.Sin, op.Cos,
-		op.Tanh, op.Erf, op.Sigmoid, op.Relu, op.Softplus, op.Gelu, op.LeakyRelu, op.Clip, op.Cast, op.Not, op.IsNaN, op.IsInf,
+		op.Tanh, op.Erf, op.Sigmoid, op.Relu, op.Softplus, op.Gelu, op.Swish, op.LeakyRelu, op.Clip, op.Cast, op.Not, op.IsNaN, op.IsInf,
 		op.Add, op.Sub, op.Mul, op.Div, op.Pow, op.Max, op.Min, op.Mod, op.Equal, op.Less, op.LessEqual, op.And, op.Or, op.Xor, op.Where:
 		return true
 	}

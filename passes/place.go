@@ -272,7 +272,7 @@ func (p *placement) pack(prof *cost.Profile) error {
 				buffers = append(buffers, pack.Buffer{Bytes: t.bytes, Align: prof.AlignBytes, Spans: t.live})
 			}
 		}
-		r, err := pack.Pack(buffers, pack.Options{})
+		r, err := packArena(buffers)
 		if err != nil {
 			return err
 		}
@@ -282,4 +282,24 @@ func (p *placement) pack(prof *cost.Profile) error {
 		p.arenas[space] = r
 	}
 	return nil
+}
+
+// Thousands of buffers that the heuristics place within a thousandth of the bound are left at that: one placement is made for each candidate, and the
+// exact search takes the longer the less there is to win.
+const (
+	manyBuffers = 1000
+	enoughFrac  = 1000
+	exactVisits = 50_000 // of buffers up to manyBuffers, in nodes of the exact search; fewer where each node costs more
+)
+
+// packArena finds the offsets of one arena.
+func packArena(buffers []pack.Buffer) (pack.Result, error) {
+	if len(buffers) <= manyBuffers {
+		return pack.Pack(buffers, pack.Options{})
+	}
+	r, err := pack.Pack(buffers, pack.Options{Nodes: -1})
+	if err != nil || r.ArenaBytes-r.BoundBytes <= r.BoundBytes/enoughFrac {
+		return r, err
+	}
+	return pack.Pack(buffers, pack.Options{Nodes: max(exactVisits*manyBuffers/int64(len(buffers)), 1000)})
 }

@@ -8,7 +8,7 @@ import (
 	"aitk/ir/op"
 )
 
-// raise puts one op in the place of what exporters take apart: attention, root-mean-square and layer normalisation, Gelu.
+// raise puts one op in the place of what exporters take apart: attention, root-mean-square and layer normalisation, Gelu, Swish.
 //
 //	%5 = Mul %q 0.125
 //	%6 = MatMul{transB=true} %5 %k             f32[2,8,4096,4096]
@@ -24,7 +24,7 @@ import (
 func raise() Pass {
 	return Pass{
 		Name:      "raise",
-		Doc:       "put one op in the place of what exporters take apart: attention, norms, Gelu",
+		Doc:       "put one op in the place of what exporters take apart: attention, norms, Gelu, Swish",
 		Takes:     Canonical | Scheduled | WithinBudget | Placed,
 		Preserves: Values,
 		Each:      true,
@@ -109,8 +109,8 @@ func (x *raiser) match(n *ir.Node) {
 	case op.MatMul:
 		x.matchAttention(n)
 	case op.Mul, op.Div:
-		if !x.matchNorm(n) {
-			x.matchGelu(n)
+		if !x.matchNorm(n) && !x.matchGelu(n) {
+			x.matchSwish(n)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func TestRaiseAttention(t *testing.T) {
 	}
 }
 
-func TestRaiseNormsAndGelu(t *testing.T) {
+func TestRaiseNormsAndActivations(t *testing.T) {
 	for _, d := range []ir.DType{ir.F32, ir.BF16} {
 		x := func(b *ir.Builder) (x, w, c *ir.Value) {
 			return b.G.AddInput("x", ir.T(d, 3, 4, 8)), b.G.AddInput("w", ir.T(d, 8)), b.G.AddInput("c", ir.T(d, 8))
@@ -216,9 +216,17 @@ func TestRaiseNormsAndGelu(t *testing.T) {
 				u := b.Add(op.Tanh{}, b.Add(op.Mul{}, b.Add(op.Add{}, x, cube), b.Scalar(d, math.Sqrt(2/math.Pi))))
 				return b.Add(op.Mul{}, b.Add(op.Mul{}, b.Add(op.Mul{}, x, b.Scalar(d, 0.5)), b.Add(op.Add{}, u, b.Scalar(d, 1))), w)
 			}},
+			{"SiLU, gated", count[op.Swish], func(b *ir.Builder) *ir.Value {
+				x, w, _ := x(b)
+				return b.Add(op.Mul{}, b.Add(op.Mul{}, b.Add(op.Sigmoid{}, x), x), w)
+			}},
+			{"Gelu by a sigmoid", count[op.Swish], func(b *ir.Builder) *ir.Value {
+				x, _, _ := x(b)
+				return b.Add(op.Mul{}, x, b.Add(op.Sigmoid{}, b.Add(op.Mul{}, x, b.Scalar(d, 1.702))))
+			}},
 		} {
 			t.Run(c.name+"/"+d.String(), func(t *testing.T) {
-				if _, g := raised(t, c.build); c.what(g) != 1 || count[op.Sqrt](g)+count[op.Tanh](g)+count[op.Erf](g) != 0 {
+				if _, g := raised(t, c.build); c.what(g) != 1 || count[op.Sqrt](g)+count[op.Tanh](g)+count[op.Erf](g)+count[op.Sigmoid](g) != 0 {
 					t.Errorf("not recognised, or pieces are left:\n%v", g)
 				}
 			})

@@ -11,18 +11,42 @@ import (
 //
 //	x * 0.5 * (1 + erf(x / sqrt(2)))
 //	x * 0.5 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 * x^3)))
-func (x *raiser) matchGelu(n *ir.Node) {
+func (x *raiser) matchGelu(n *ir.Node) bool {
 	p := x.product(n.Out[0])
 	d := n.Out[0].Type.DType
 	if len(p.factors) != 2 || !about(d, p.number, 0.5) {
-		return
+		return false
 	}
 	for i, sum := range p.factors {
 		of, tanh, ok := x.bell(sum, d)
 		if ok && p.factors[1-i] == of && of.Type.Equal(n.Out[0].Type) {
 			x.put("Gelus", n, func() *ir.Value { return x.b.Add(op.Gelu{Tanh: tanh}, of) })
-			return
+			return true
 		}
+	}
+	return false
+}
+
+// matchSwish recognises x * sigmoid(x) and x * sigmoid(a*x), where nothing else reads the sigmoid.
+func (x *raiser) matchSwish(n *ir.Node) {
+	if defBy[op.Mul](n.Out[0]) == nil {
+		return
+	}
+	for i, y := range n.In {
+		of, s := n.In[1-i], defBy[op.Sigmoid](y)
+		if s == nil || x.only(y) != n || !of.Type.Equal(n.Out[0].Type) {
+			continue
+		}
+		alpha := 1.0
+		if s.In[0] != of {
+			scaled, c, ok := x.byNumber(s.In[0])
+			if !ok || scaled != of || math.IsInf(c, 0) || math.IsNaN(c) {
+				continue
+			}
+			alpha = c
+		}
+		x.put("Swishes", n, func() *ir.Value { return x.b.Add(op.Swish{Alpha: alpha}, of) })
+		return
 	}
 }
 

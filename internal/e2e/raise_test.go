@@ -62,7 +62,7 @@ func TestRaisedForms(t *testing.T) {
 					counts[c.What] += c.N
 				}
 			}
-			t.Log(counts["attentions"], counts["RMSNorms"], counts["LayerNorms"], counts["Gelus"], ctx.Notes)
+			t.Log(counts["attentions"], counts["RMSNorms"], counts["LayerNorms"], counts["Gelus"], counts["Swishes"], ctx.Notes)
 			if counts["attentions"] != want.attentions || counts["RMSNorms"] != want.rmsn {
 				t.Errorf("recognised %d attentions and %d RMSNorms, want %d and %d; %q", counts["attentions"], counts["RMSNorms"], want.attentions, want.rmsn, ctx.Notes)
 			}

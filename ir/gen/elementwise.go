@@ -46,6 +46,8 @@ func elementwise() []maker {
 		unary(op.Softplus{}, func(s span) (span, bool) { return span{0, max(s.hi, 0) + 1}, true }),
 		unary(op.Gelu{}, func(s span) (span, bool) { return span{-1, max(s.hi, 0)}, true }),
 		unary(op.Gelu{Tanh: true}, func(s span) (span, bool) { return span{-1, max(s.hi, 0)}, true }),
+		unary(op.Swish{Alpha: 1}, func(s span) (span, bool) { return span{-1, max(s.hi, 0)}, true }),
+		unary(op.Swish{Alpha: 1.702}, func(s span) (span, bool) { return span{-1, max(s.hi, 0)}, true }),
 		unary(op.LeakyRelu{Alpha: 0.25}, wide),
 		unary(op.Clip{Min: -0.5, Max: 0.75}, always(span{-0.5, 0.75})),
 		// functions that want positive operands

@@ -15,7 +15,7 @@ var notMade = map[string]string{
 	"SwapOut": "memory passes", "SwapWait": "memory passes", "SwapIn": "memory passes",
 	"RoundFloat": "its gradient is no slope", "Dequantize": "codes are parameters, which pass quantize makes",
 	"AttentionGrad": "autodiff", "AttentionMaskGrad": "autodiff",
-	"TanhGrad": "autodiff", "ErfGrad": "autodiff", "SigmoidGrad": "autodiff", "ReluGrad": "autodiff", "GeluGrad": "autodiff",
+	"TanhGrad": "autodiff", "ErfGrad": "autodiff", "SigmoidGrad": "autodiff", "ReluGrad": "autodiff", "GeluGrad": "autodiff", "SwishGrad": "autodiff",
 	"GatherNDGrad": "autodiff", "ConvGradInput": "autodiff", "ConvGradWeight": "autodiff", "MaxPoolGrad": "autodiff", "AvgPoolGrad": "autodiff",
 	"SoftmaxGrad": "autodiff", "LogSoftmaxGrad": "autodiff", "LayerNormGrad": "autodiff", "RMSNormGrad": "autodiff", "BatchNormGrad": "autodiff",
 	"BatchNormInferenceGrad": "autodiff", "SoftmaxCrossEntropyGrad": "autodiff",

@@ -22,7 +22,7 @@ func All() []ir.Op {
 	return []ir.Op{
 		// element by element
 		Neg{}, Abs{}, Sign{}, Floor{}, Ceil{}, Round{}, Exp{}, Log{}, Sqrt{}, Rsqrt{}, Reciprocal{}, Sin{}, Cos{}, Atan{}, RoundFloat{},
-		Tanh{}, TanhGrad{}, Erf{}, ErfGrad{}, Sigmoid{}, SigmoidGrad{}, Relu{}, ReluGrad{}, Softplus{}, Gelu{}, GeluGrad{}, LeakyRelu{}, Clip{},
+		Tanh{}, TanhGrad{}, Erf{}, ErfGrad{}, Sigmoid{}, SigmoidGrad{}, Relu{}, ReluGrad{}, Softplus{}, Gelu{}, GeluGrad{}, Swish{}, SwishGrad{}, LeakyRelu{}, Clip{},
 		Cast{}, Not{}, IsNaN{}, IsInf{},
 		// two operands that broadcast
 		Add{}, Sub{}, Mul{}, Div{}, Pow{}, Max{}, Min{}, Mod{},

@@ -26,6 +26,8 @@ func activationKernel(b *builder) (runtime.Kernel, error) {
 			return unaryFloat(b, nil, geluTanhBlock)
 		}
 		return unaryFloat(b, nil, geluBlock)
+	case op.Swish:
+		return unaryFloat(b, nil, func(dst, src []float64) { swishBlock(dst, src, o.Alpha) })
 	case op.LeakyRelu:
 		return unaryFloat(b, nil, func(dst, src []float64) { leakyReluBlock(dst, src, o.Alpha) })
 	case op.Clip:
@@ -43,6 +45,8 @@ func activationKernel(b *builder) (runtime.Kernel, error) {
 			return pairFloat(b, nil, geluTanhGradBlock)
 		}
 		return pairFloat(b, nil, geluGradBlock)
+	case op.SwishGrad:
+		return pairFloat(b, nil, func(dst, x, dy []float64) { swishGradBlock(dst, x, dy, o.Alpha) })
 	}
 	return nil, nil
 }
@@ -155,6 +159,19 @@ const (
 func geluTanhBlock(dst, src []float64) {
 	for i, x := range src {
 		dst[i] = x / 2 * (1 + math.Tanh(geluScale*(x+float64(geluCubic*x*x*x))))
+	}
+}
+
+func swishBlock(dst, src []float64, alpha float64) {
+	for i, x := range src {
+		dst[i] = x / (1 + math.Exp(-alpha*x))
+	}
+}
+
+func swishGradBlock(dst, x, dy []float64, alpha float64) {
+	for i, v := range x {
+		s := 1 / (1 + math.Exp(-alpha*v))
+		dst[i] = dy[i] * (s + float64(alpha*v*s*(1-s)))
 	}
 }
 

@@ -29,6 +29,8 @@ func activationKernel(b *builder) (*kernel, error) {
 		}
 	case op.LeakyRelu:
 		f, lo = 7, o.Alpha
+	case op.Swish:
+		f, lo = 9, o.Alpha
 	case op.Clip:
 		f, lo, hi = 8, o.Min, o.Max
 	default:
@@ -54,7 +56,7 @@ func activationKernel(b *builder) (*kernel, error) {
 }
 
 func activationGrad(b *builder) (*kernel, error) {
-	f := -1
+	f, alpha := -1, 0.0
 	switch o := b.x.Op.(type) {
 	case op.ReluGrad:
 		f = 0
@@ -69,6 +71,8 @@ func activationGrad(b *builder) (*kernel, error) {
 		if o.Tanh {
 			f = 5
 		}
+	case op.SwishGrad:
+		f, alpha = 6, o.Alpha
 	default:
 		return nil, nil
 	}
@@ -78,5 +82,5 @@ func activationGrad(b *builder) (*kernel, error) {
 	if !ok {
 		return nil, b.noKernel(t)
 	}
-	return b.k, b.launch(module, "activation_grad", b.dev.blocksFor(n), threads, 0, append([]any{b.out[0], b.in[0], b.in[1], n, f}, tail...)...)
+	return b.k, b.launch(module, "activation_grad", b.dev.blocksFor(n), threads, 0, append([]any{b.out[0], b.in[0], b.in[1], n, f, number(t.DType, alpha)}, tail...)...)
 }

@@ -1,8 +1,8 @@
 /* Activations, and the gradients that take an element of each of two tensors. a and b are the op's numbers. */
 #include "math.h"
 
-enum { TANH, ERF, SIGMOID, RELU, SOFTPLUS, GELU, GELU_TANH, LEAKY_RELU, CLIP };
-enum { RELU_GRAD, TANH_GRAD, ERF_GRAD, SIGMOID_GRAD, GELU_GRAD, GELU_TANH_GRAD };
+enum { TANH, ERF, SIGMOID, RELU, SOFTPLUS, GELU, GELU_TANH, LEAKY_RELU, CLIP, SWISH };
+enum { RELU_GRAD, TANH_GRAD, ERF_GRAD, SIGMOID_GRAD, GELU_GRAD, GELU_TANH_GRAD, SWISH_GRAD };
 
 #if defined(F32) || defined(F64) || defined(H16)
 
@@ -28,6 +28,8 @@ INLINE C apply(C x, int f, C a, C b) {
 		return x * (C)0.5 * ((C)1 + FN(tanh)(inner(x)));
 	case LEAKY_RELU:
 		return x > 0 ? x : a * x;
+	case SWISH:
+		return x * FN(sigmoid)(a * x);
 	case CLIP:
 		x = x < a ? a : x;
 		return x > b ? b : x;
@@ -35,7 +37,7 @@ INLINE C apply(C x, int f, C a, C b) {
 	return x;
 }
 
-INLINE C slope(C x, C dy, int f) {
+INLINE C slope(C x, C dy, int f, C a) {
 	switch (f) {
 	case RELU_GRAD:
 		return x <= 0 ? (C)0 : dy;
@@ -51,6 +53,10 @@ INLINE C slope(C x, C dy, int f) {
 		C t = FN(tanh)(inner(x));
 		return dy * ((C)0.5 * ((C)1 + t) + (C)0.5 * x * ((C)1 - t * t) * ROOT * ((C)1 + (C)0.134145 * x * x));
 	}
+	case SWISH_GRAD: {
+		C s = FN(sigmoid)(a * x);
+		return dy * (s + a * x * s * ((C)1 - s));
+	}
 	}
 	return dy;
 }
@@ -59,8 +65,8 @@ KERNEL activation(T G *y, const T G *x, i64 n, int f, C a, C b HALF_ARG) {
 	EACH(i, n) { y[i] = STOREC(apply(LOADC(x[i]), f, a, b)); }
 }
 
-KERNEL activation_grad(T G *dx, const T G *x, const T G *dy, i64 n, int f HALF_ARG) {
-	EACH(i, n) { dx[i] = STOREC(slope(LOADC(x[i]), LOADC(dy[i]), f)); }
+KERNEL activation_grad(T G *dx, const T G *x, const T G *dy, i64 n, int f, C a HALF_ARG) {
+	EACH(i, n) { dx[i] = STOREC(slope(LOADC(x[i]), LOADC(dy[i]), f, a)); }
 }
 
 #else
