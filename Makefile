@@ -56,9 +56,10 @@ test-cuda:
 	$(CUDA_ENV) $(GO) test -tags cuda -timeout 30m $(CUDA_TESTS)
 	$(CUDA_ENV) $(GO) test -tags cuda -timeout 30m -run CUDA ./cmd/aitk
 
-# All steps of the trainings, and every order of the device with every budget.
+# All steps of the trainings, every order of the device with every budget, and each call of the driver as the one that fails.
 test-cuda-long:
 	$(CUDA_ENV) $(GO) test -tags "cuda long" -timeout 4h -v ./internal/e2e/oncuda
+	$(CUDA_ENV) $(GO) test -tags cuda -timeout 4h -run CUDA ./cmd/aitk -lost 1
 
 test-gpu:
 	AITK_GPU=1 $(CUDA_ENV) $(GO) test -tags cuda -count 1 -v -timeout 30m $(CUDA_TESTS)

@@ -55,9 +55,12 @@ func (d *Device) allocDevice(bytes int64) (*arena, error) {
 	}
 	free, total, err := cu.MemInfo()
 	if err != nil {
-		return nil, &ir.Error{Kind: ir.Failed, Cause: fmt.Errorf("asking for free memory: %w", err), Remedy: remedy(err)}
+		return nil, fmt.Errorf("asking for free memory: %w", err)
 	}
 	p, err := cu.MemAlloc(bytes)
+	if err != nil && !errors.Is(err, cu.OutOfMemory) {
+		return nil, fmt.Errorf("allocating %d bytes of device memory: %w", bytes, err)
+	}
 	if err != nil {
 		return nil, &ir.Error{Kind: ir.DoesNotFit, Cause: fmt.Errorf("the plan needs %d bytes of device memory, of which %d of %d are free: %w", bytes, free, total, err),
 			Remedy: "plan with a --budget below what is free, or free the device"}
@@ -74,6 +77,9 @@ func (d *Device) allocPinned(bytes int64) (*arena, error) {
 			Remedy: "plan with a smaller --host-budget"}
 	}
 	p, err := drv.HostAlloc(whole)
+	if err != nil && !errors.Is(err, drv.OutOfMemory) {
+		return nil, fmt.Errorf("pinning %d bytes of host memory: %w", whole, err)
+	}
 	if err != nil {
 		return nil, &ir.Error{Kind: ir.DoesNotFit, Cause: fmt.Errorf("pinning %d bytes of host memory: %w", whole, err), Remedy: "plan with a smaller --host-budget"}
 	}

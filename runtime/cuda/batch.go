@@ -84,7 +84,10 @@ func (d *Device) flush() {
 func (d *Device) issue() {
 	b := &d.batch
 	if d.err == nil && b.issued < len(b.list) {
+		next := b.list[b.issued].at
+		begun := false
 		d.err = d.with(func() error {
+			begun = true
 			for ; b.issued < len(b.list); b.issued++ {
 				if err := d.do(&b.list[b.issued], false); err != nil {
 					return err
@@ -92,6 +95,9 @@ func (d *Device) issue() {
 			}
 			return nil
 		})
+		if d.err != nil && !begun {
+			d.err = fmt.Errorf("%v: %w", next, d.err)
+		}
 	}
 	b.issued = len(b.list)
 }
@@ -105,7 +111,7 @@ func (d *Device) do(c *command, capture bool) error {
 	switch c.kind {
 	case commandLaunch:
 		if err := announce(c.kernel.hint(c.launch), s); err != nil {
-			return err
+			return c.kernel.failed(err)
 		}
 		l := c.launch
 		err := l.fn.Launch(l.grid[0], l.grid[1], l.grid[2], l.block, 1, 1, l.shared, s, l.params)
@@ -115,7 +121,7 @@ func (d *Device) do(c *command, capture bool) error {
 		return nil
 	case commandHtoD, commandDtoH, commandDtoD:
 		if err := announce(c.hint, s); err != nil {
-			return err
+			return c.failed(err)
 		}
 	}
 	switch c.kind {
@@ -161,7 +167,14 @@ func (d *Device) finish() {
 		any = any || l
 	}
 	if any {
-		err := d.with(d.drain)
+		begun := false
+		err := d.with(func() error {
+			begun = true
+			return d.drain()
+		})
+		if err != nil && !begun {
+			err = d.lost(plan.Compute, err)
+		}
 		if d.err == nil {
 			d.err = err
 		}
@@ -190,16 +203,18 @@ func (d *Device) drain() error {
 
 // lost is the error of a stream that failed after its commands were issued: the driver does not say which one it was.
 func (d *Device) lost(l plan.Lane, err error) error {
-	var first, last *kernel
+	var first, last fmt.Stringer
 	for i := range d.batch.list {
-		if k := d.batch.list[i].kernel; k != nil {
-			if first == nil {
-				first = k
-			}
-			last = k
+		c := &d.batch.list[i]
+		last = c.at
+		if c.kernel != nil {
+			last = c.kernel
+		}
+		if first == nil {
+			first = last
 		}
 	}
-	running := "copies alone"
+	running := "nothing of a plan"
 	switch {
 	case first != nil && first == last:
 		running = first.String()
@@ -226,12 +241,16 @@ func (d *Device) transfer(a *arena, offset int64, raw []byte, up bool) error {
 		return nil
 	}
 	at, p, n := cu.DevicePtr(a.device+uintptr(offset)), unsafe.Pointer(unsafe.SliceData(raw)), int64(len(raw))
-	return d.with(func() error {
+	err := d.with(func() error {
 		if up {
 			return cu.MemcpyHtoD(at, p, n)
 		}
 		return cu.MemcpyDtoH(p, at, n)
 	})
+	if err != nil {
+		return fmt.Errorf("moving %d bytes between the host and byte %d of the device's arena: %w", n, offset, err)
+	}
+	return nil
 }
 
 // graph is a list that was seen, and what it was captured as.

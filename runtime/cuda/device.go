@@ -38,7 +38,7 @@ type Device struct {
 	functions      map[string]cu.Function
 	globals        map[string][]stretch // by module, where the driver checks accesses
 	failed         map[string]error     // modules that the driver did not compile
-	copies         map[place]*drv.Hint  // what a driver that checks is told of a copy
+	copies         map[copied]*drv.Hint // what a driver that checks is told of a copy
 
 	events []event
 	hosts  [plan.NumLanes]*hostLane // started when first used
@@ -79,7 +79,7 @@ func open(opt Options) (*Device, error) {
 		return nil, fmt.Errorf("device %d of the %d that the driver has", opt.Ordinal, n)
 	}
 	d := &Device{opt: opt, modules: map[string]cu.Module{}, functions: map[string]cu.Function{}, globals: map[string][]stretch{},
-		failed: map[string]error{}, copies: map[place]*drv.Hint{}}
+		failed: map[string]error{}, copies: map[copied]*drv.Hint{}}
 	if d.dev, err = cu.GetDevice(opt.Ordinal); err != nil {
 		return nil, err
 	}
@@ -118,14 +118,14 @@ func open(opt Options) (*Device, error) {
 	return d, nil
 }
 
-// with runs f on a thread that has the context.
+// with runs f on a thread that has the context. What comes back says what to do about it.
 func (d *Device) with(f func() error) error {
 	gort.LockOSThread()
 	defer gort.UnlockOSThread()
 	if err := cu.SetCurrentContext(d.ctx); err != nil {
-		return err
+		return advised(fmt.Errorf("making the context current: %w", err))
 	}
-	return f()
+	return advised(f())
 }
 
 // place is an instruction of the plan.
@@ -299,10 +299,13 @@ func (d *Device) Close() error {
 	if err == nil {
 		err = e
 	}
-	if e := d.ctx.Destroy(); err == nil { // takes the modules along
-		err = e
+	if e := d.ctx.Destroy(); err == nil && e != nil { // takes the modules along
+		err = advised(e)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("closing the device: %w", err)
+	}
+	return nil
 }
 
 // addressOf is where the device sees a slice, hostOf where the host does.

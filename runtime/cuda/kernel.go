@@ -132,17 +132,26 @@ func (k *kernel) hint(l *launch) *drv.Hint {
 	return k.hints[1]
 }
 
+// copied is a copy of the plan with its addresses.
+type copied struct {
+	at    place
+	dst   uintptr
+	src   uintptr
+	moved int64
+}
+
 // copyHint is what a driver that checks is told before a copy.
 func (d *Device) copyHint(dst, src runtime.Slice) *drv.Hint {
 	if !drv.Checks() {
 		return nil
 	}
-	h, ok := d.copies[d.place]
+	key := copied{d.place, addressOf(dst), addressOf(src), src.Bytes}
+	h, ok := d.copies[key]
 	if !ok {
 		h = drv.NewHint(fmt.Sprintf("%v, a copy", d.place), -1)
 		h.Allow(addressOf(src), src.Bytes, drv.MayRead, "source")
 		h.Allow(addressOf(dst), dst.Bytes, drv.MayWrite, "destination")
-		d.copies[d.place] = h
+		d.copies[key] = h
 	}
 	return h
 }

@@ -42,7 +42,7 @@ func (d *Device) function(module, name string, k *kernel) (cu.Function, error) {
 		}
 		var err error
 		if f, err = m.Function(name); err != nil {
-			return fmt.Errorf("module %s has no function %s: %w", module, name, err)
+			return k.failed(fmt.Errorf("function %s of module %s: %w", name, module, err))
 		}
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 
 	"gorgonia.org/cu"
 
+	"aitk/ir"
 	"aitk/runtime/cuda/drv"
 )
 
@@ -19,6 +20,14 @@ func remedy(err error) string {
 		return "the device refuses what others take: please report it with what `aitk doctor` says; --device cpu runs meanwhile"
 	}
 	return "checkpoints written so far are intact (--resume latest goes on from the newest); `nvidia-smi -q` tells of errors of the card, `aitk doctor` whether it answers"
+}
+
+// advised adds the remedy to an answer of the driver that has none.
+func advised(err error) error {
+	if _, ok := errors.AsType[*ir.Error](err); ok || err == nil {
+		return err
+	}
+	return &ir.Error{Kind: ir.Failed, Cause: err, Remedy: remedy(err)}
 }
 
 // compileRemedy says what to do where the driver does not take the kernels' texts.
