@@ -53,6 +53,7 @@ build-cuda:
 	$(CUDA_ENV) $(GO) build -tags cuda -o aitk ./cmd/aitk
 
 test-cuda:
+	$(CUDA_ENV) $(GO) vet -tags cuda $(CUDA_TESTS) ./cmd/aitk
 	$(CUDA_ENV) $(GO) test -tags cuda -timeout 30m $(CUDA_TESTS)
 	$(CUDA_ENV) $(GO) test -tags cuda -timeout 30m -run CUDA ./cmd/aitk
 
