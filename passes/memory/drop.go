@@ -17,6 +17,9 @@ func (s *state) dropIdle(budget int64) {
 	}
 }
 
+// maxTrials bounds what dropSwaps tries: each trial places all copies anew.
+const maxTrials = 60000
+
 func (s *state) dropReruns(budget int64) (changed bool) {
 	list := s.recomputes()
 	slices.SortStableFunc(list, func(a, b Recompute) int {
@@ -82,9 +85,13 @@ func (s *state) dropSwaps(budget int64) (changed bool) {
 		return true
 	}
 	s.easeAll(better)
+	trials := maxTrials/len(s.w.out) + 1
 	for _, a := range slices.Clone(s.w.out) {
 		if a.freeBy == math.MaxInt32 && a.backAt < 0 {
 			continue
+		}
+		if trials--; trials < 0 {
+			return changed
 		}
 		freeBy, backAt := a.freeBy, a.backAt
 		if a.freeBy, a.backAt = math.MaxInt32, -1; !better() {
@@ -99,6 +106,9 @@ func (s *state) dropSwaps(budget int64) (changed bool) {
 	for _, a := range all {
 		if x := &s.m.p.Values[a.value]; a.wraps && x.HomeFixed {
 			continue
+		}
+		if trials--; trials < 0 {
+			return changed
 		}
 		if s.bringBack(a); !better() {
 			s.takeAway(a)

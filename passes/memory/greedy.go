@@ -25,8 +25,9 @@ type greedy struct {
 // greedyOptions says which means the greedy has.
 type greedyOptions struct {
 	reruns, swaps bool
-	anyTime       bool  // waiting for copies is no matter
-	lanePrice     int64 // of a picosecond on a lane, of 1024: lanes are free until they are busy, and then what they carried should have been worth it
+	anyTime       bool        // waiting for copies is no matter
+	pricing       lanePricing // of lanes, where waiting is no matter; no price: that of compute
+	lanePrice     int64       // of a picosecond on a lane, of 1024: lanes are free until they are busy, and then what they carried should have been worth it
 }
 
 // cached is what is known of the cheapest way to take a value off the device in a gap.

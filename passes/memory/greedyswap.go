@@ -9,7 +9,7 @@ const maxRefused = 64
 
 // maxSpent bounds the copies and stages that all trials together may go through; then the rest is done by reruns or, without those, by swaps that do not
 // look at the clock. It is reached beyond some thousand ops with hundreds of swaps.
-const maxSpent = 60000000
+const maxSpent = 20000000
 
 // present finds the swap that has v's gap around stage p but leaves v on the device there, or nil.
 func (s *state) present(v, p int32) *away {
@@ -62,7 +62,14 @@ func (g *greedy) estimateSwap(v, p int32, where gap) {
 		}
 		from, to = 0, g.weight[a.use]+g.weight[n]-g.weight[a.after+1]
 	}
-	better(byWaiting, out+in, from, to)
+	wait := out + in
+	if g.options.anyTime && g.options.pricing.price > 0 {
+		wait = wait / 1024 * g.options.pricing.of(v, where.to-where.from, s.m.n)
+		if !a.wraps { // what the gap itself is too short for
+			wait += max(0, out+in-(begin[a.use]-begin[a.after+1]))
+		}
+	}
+	better(byWaiting, wait, from, to)
 	if c.busy || g.options.anyTime || g.refused > maxRefused {
 		return
 	}

@@ -128,6 +128,7 @@ func (m *model) improve(known []snapshot, o Options) snapshot {
 			x.offer(s)
 		}
 	}
+	m.priceSeeds(x)
 	for _, plan := range known {
 		s := newState(m)
 		s.restore(plan)
