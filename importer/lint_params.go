@@ -197,8 +197,12 @@ func (l *linter) weightLike(t *tensor) bool {
 			if matrix && u.operand < 2 {
 				return true
 			}
-		case "Conv", "ConvTranspose", "LSTM", "GRU", "RNN":
-			if u.operand == 1 && len(t.typ.Shape) > 2 {
+		case "Conv", "ConvTranspose":
+			if u.operand == 1 && len(t.typ.Shape) > 2 || u.operand == 2 && vector {
+				return true
+			}
+		case "LSTM", "GRU", "RNN":
+			if u.operand >= 1 && u.operand <= 3 {
 				return true
 			}
 		case "LayerNormalization", "GroupNormalization", "RMSNormalization", "SimplifiedLayerNormalization", "PRelu":

@@ -102,6 +102,17 @@ func TestFusedWeights(t *testing.T) {
 	if !slices.Equal(hidden, []string{"val_1", "val_2"}) {
 		t.Errorf("hidden weights %q, want the norm's scale and bias", hidden)
 	}
+	// A matrix whose product a named bias is added to is that layer's weight, in the module's orientation.
+	for _, layer := range [][]*onnxpb.NodeProto{
+		{node("MatMul", "m", in("x", "val_7"), in("a")), node("Add", "n", in("fc.bias", "a"), in("y"))},
+		{node("Gemm", "m", in("x", "val_7", "fc.bias"), in("y"))},
+	} {
+		m = model(17, x, []*onnxpb.TensorProto{floats("val_7", []int64{3, 2}, 1, 2, 3, 4, 5, 6), floats("fc.bias", []int64{2}, 1, 2)}, layer...)
+		g := mustImport(t, save(t, m), Options{}).Graph
+		if p := g.Param("fc.weight"); p == nil || !p.Trainable || !p.Type.Shape.Equal(ir.Shape{2, 3}) || !slices.Equal(contents(t, g)["fc.weight"].F, []float64{1, 3, 5, 2, 4, 6}) {
+			t.Errorf("%s beside fc.bias: %v", layer[0].GetOpType(), p)
+		}
+	}
 	// A pattern that begins with letters reaches what stands where only a weight stands; "*" does not.
 	m = model(17, x, []*onnxpb.TensorProto{floats("val_7", []int64{3, 2}, 1, 2, 3, 4, 5, 6), floats("val_8", []int64{2}, 1, 2)},
 		node("MatMul", "m", in("x", "val_7"), in("a")), node("Mul", "n", in("a", "val_8"), in("y")))

@@ -155,6 +155,55 @@ func pick(i int, words ...string) string {
 	return ""
 }
 
+// besideBias is the name of the bias of the linear layer that a nameless matrix belongs to: what is added to the matrix product, and nothing else reads. An
+// optimizer that took names and metadata off a transposed weight leaves the bias its own. Empty if there is none, or if the layer has a weight already.
+//
+// turned tells that the file has the transpose: a module keeps a row for each output, a product wants a column.
+func (w *weights) besideBias(t *tensor) (bias string, turned bool) {
+	uses := w.src.uses[t.name]
+	if len(t.typ.Shape) != 2 || len(uses) != 1 || uses[0].operand != 1 {
+		return "", false
+	}
+	n := w.src.graph.Node[uses[0].node]
+	outputs := t.typ.Shape[1]
+	switch op := n.GetOpType(); {
+	case op == "Gemm" || op == "FusedGemm":
+		if len(n.Input) > 2 {
+			bias = n.Input[2]
+		}
+		if turned = intAttr(n, "transB") == 0; !turned {
+			outputs = t.typ.Shape[0]
+		}
+	case op == "MatMul" && len(n.Output) == 1 && len(w.src.uses[n.Output[0]]) == 1:
+		bias, turned = w.addedBias(w.src.uses[n.Output[0]][0]), true
+	}
+	b := w.src.tensors[bias]
+	if b == nil || len(b.typ.Shape) != 1 || b.typ.Shape[0] != outputs || !strings.HasSuffix(bias, ".bias") || w.taken(strings.TrimSuffix(bias, "bias")+"weight") {
+		return "", false
+	}
+	return bias, turned
+}
+
+// addedBias is the tensor that the reader of a product adds to it, be it one of ONNX Runtime's ops that do more at once; empty if there is none.
+func (w *weights) addedBias(product use) string {
+	n := w.src.graph.Node[product.node]
+	at := len(n.Input)
+	switch op := n.GetOpType(); {
+	case op == "Add":
+		at = 1 - product.operand
+	case op == "SkipLayerNormalization" && product.operand < 2:
+		at = 4
+	case op == "SkipSimplifiedLayerNormalization" && product.operand < 2:
+		at = 3
+	case (op == "BiasGelu" || op == "FastGelu" || op == "BiasAdd") && product.operand == 0:
+		at = 1
+	}
+	if at >= len(n.Input) {
+		return ""
+	}
+	return n.Input[at]
+}
+
 // Selection freezes or trains the parameters whose name a pattern matches.
 type Selection struct {
 	Glob  string // "*" is any run of characters, "?" any one

@@ -19,7 +19,7 @@ import (
 //	1. What the exporter says wins: PARAMETER is a trainable weight, BUFFER and CONSTANT_TENSOR are not.
 //	2. Where it says nothing, a float tensor is a weight if it has an axis, stands where an op takes a weight, a bias or a scale,
 //	   and is not named like a buffer (*inv_freq*, *running_*, *freqs_cos*, *cos_cached*) or an exporter's temporary (val_7, onnx::MatMul_12, div_3).
-//	3. A temporary that metadata or the scope of its reader maps to a module's parameter is that parameter. An exporter stores the
+//	3. A temporary that metadata, the scope of its reader or the bias that is added to its product maps to a module's parameter is that parameter. An exporter stores the
 //	   weight of a linear layer transposed; here it gets the author's name and orientation back, and the graph a Transpose.
 //	4. Means and variances of batch normalization are statistics.
 //
@@ -239,6 +239,11 @@ func (w *weights) guess(t *tensor, info param, slots slots) {
 		info.Name, info.Reason = mapped, "operand "+slots.kind+" of a node in module "+slots.module
 		w.add(t, info, view{transposed: slots.linear && len(t.typ.Shape) == 2})
 	case temp:
+		if bias, turned := w.besideBias(t); bias != "" {
+			info.Name, info.Reason = strings.TrimSuffix(bias, "bias")+"weight", fmt.Sprintf("%q is added to its product", bias)
+			w.add(t, info, view{transposed: turned})
+			break
+		}
 		w.buffer(t, "named like an exporter's temporary, and no scope says which parameter it is")
 	case isConstant && !slots.strong:
 		// A constant that is added or multiplied is as likely a mask or a normalisation of the input.
