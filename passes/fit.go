@@ -76,3 +76,13 @@ func Smallest(ctx *Context, o MemoryOptions) (deviceBytes, hostBytes int64, err 
 	}
 	return c.smallest.device(), c.smallest.host(), nil
 }
+
+// UnlimitedArena is the device arena of the programs of ctx without recompute and swap, in bytes.
+func UnlimitedArena(ctx *Context, o MemoryOptions) (int64, error) {
+	c := &compiler{MemoryOptions: o, sources: ctx.Programs}
+	x, err := c.keepAll()
+	if err != nil {
+		return 0, err
+	}
+	return x.device(), nil
+}

@@ -103,8 +103,10 @@ type Options struct {
 
 	LoRA     []LoRASpec     // adapters; the last glob that hits a weight wins
 	Quantize []QuantizeSpec // frozen weights in fewer bits; likewise
-	Seed     int64          // of what is drawn when a plan is made: first contents of adapters
-	Weights  WeightReader   // contents, to measure what quantizing loses; nil: not measured
+	// MeasureAuto: weights whose format is auto are measured in every format (Context.Auto) and kept as they are.
+	MeasureAuto bool
+	Seed        int64        // of what is drawn when a plan is made: first contents of adapters
+	Weights     WeightReader // contents, to measure what quantizing loses; nil: not measured
 	// AdapterInit gives a module's adapter from a file that a LoRASpec names; ok is false where the file has none. nil: no file is named.
 	AdapterInit func(file, module string) (t AdapterTensors, ok bool)
 
@@ -134,7 +136,8 @@ type Context struct {
 	// What quantize did to each weight that was asked for, and the relative L2 error of all that were quantized (plan.NotMeasured: not known).
 	Quantized      []plan.Quantized
 	QuantizedRelL2 float64
-	Notes          []string // what the user should know and no pass can decide: sentences, in the order they came up
+	Auto           []AutoWeight // with Options.MeasureAuto, in the order of the graph
+	Notes          []string     // what the user should know and no pass can decide: sentences, in the order they came up
 
 	back *compiler // shared by the passes of Back
 	pass string    // name of the pass that runs

@@ -154,7 +154,15 @@ func (q *quantizing) choose() error {
 			continue
 		}
 		entry := plan.Quantized{Name: p.Name, WasBytes: p.Type.Bytes(), Bytes: p.Type.Bytes(), RelL2: plan.NotMeasured, WorstBlock: plan.NotMeasured}
-		if entry.Skipped = q.reason(p, byName); entry.Skipped == "" {
+		if entry.Skipped = q.reason(p, byName); entry.Skipped == "" && spec.Format == formatAuto && q.ctx.Options.MeasureAuto {
+			if err := q.content(p); err != nil {
+				problems = append(problems, err.Error())
+			} else if err := q.measureAuto(p, spec); err != nil {
+				problems = append(problems, err.Error())
+			}
+			continue
+		}
+		if entry.Skipped == "" {
 			s, loss, err := q.scheme(p, spec)
 			switch {
 			case err != nil:
@@ -211,34 +219,44 @@ func matrix(t ir.Type) ir.Type {
 	return ir.T(t.DType, t.Shape[0], t.Shape[1:].Elems())
 }
 
-// scheme is how spec packs a weight, and what that loses where the content can be read. A nil scheme: auto finds none within the error.
-func (q *quantizing) scheme(p *ir.Param, spec QuantizeSpec) (*quant.Scheme, *quant.Loss, error) {
-	with := func(f quant.Format) *quant.Scheme {
-		t := matrix(p.Type)
-		s := &quant.Scheme{Format: f, Rows: t.Shape[0], Cols: t.Shape[1]}
-		inOut := q.uses[p.ID].inOut && len(p.Type.Shape) == 2
-		if f.Blocked() {
-			s.Block, s.Double = spec.Block, spec.Double
-			if !inOut {
-				s.Axis = 1
-			}
-		} else if inOut {
+// schemeOf is how spec packs a weight in a format.
+func (q *quantizing) schemeOf(p *ir.Param, spec QuantizeSpec, f quant.Format) *quant.Scheme {
+	t := matrix(p.Type)
+	s := &quant.Scheme{Format: f, Rows: t.Shape[0], Cols: t.Shape[1]}
+	inOut := q.uses[p.ID].inOut && len(p.Type.Shape) == 2
+	if f.Blocked() {
+		s.Block, s.Double = spec.Block, spec.Double
+		if !inOut {
 			s.Axis = 1
 		}
-		return s
+	} else if inOut {
+		s.Axis = 1
 	}
+	return s
+}
+
+// content refuses a weight that auto cannot measure.
+func (q *quantizing) content(p *ir.Param) error {
+	if q.ctx.Options.Weights == nil || p.Init.Kind == ir.InitAbsent {
+		return fmt.Errorf("auto needs the content of %q, which the model does not have: give the weights with --weights, or a format", p.Name)
+	}
+	return nil
+}
+
+// scheme is how spec packs a weight, and what that loses where the content can be read. A nil scheme: auto finds none within the error.
+func (q *quantizing) scheme(p *ir.Param, spec QuantizeSpec) (*quant.Scheme, *quant.Loss, error) {
 	if spec.Format != formatAuto {
-		s := with(quant.Format(spec.Format))
+		s := q.schemeOf(p, spec, quant.Format(spec.Format))
 		loss, err := q.measure(p, s)
 		return s, loss, err
 	}
-	if q.ctx.Options.Weights == nil || p.Init.Kind == ir.InitAbsent {
-		return nil, nil, fmt.Errorf("auto needs the content of %q, which the model does not have: give the weights with --weights, or a format", p.Name)
+	if err := q.content(p); err != nil {
+		return nil, nil, err
 	}
 	var best *quant.Scheme
 	var bestLoss *quant.Loss
 	for _, f := range []quant.Format{quant.NF4, quant.Int4, quant.Int8, quant.FP8} { // the smallest first
-		s := with(f)
+		s := q.schemeOf(p, spec, f)
 		if best != nil && s.Bytes() > best.Bytes() {
 			break
 		}

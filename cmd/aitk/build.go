@@ -46,6 +46,11 @@ func (b *builder) choose(name, value, why string) {
 
 // build plans a model. With a *passes.FitError the plan is the smallest one. It is nil with --stop-after.
 func (b *builder) build() (*plan.Plan, error) {
+	if b.choosesFormats() {
+		if err := b.chooseFormats(); err != nil {
+			return nil, err
+		}
+	}
 	if err := b.prepare(); err != nil || b.lastPass {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 
 	"aitk/importer"
@@ -65,19 +64,12 @@ func (t *trials) try(change func(*call) error) (device, host int64, ok bool) {
 		return 0, 0, false
 	}
 	t.left -= t.work
-	c := *t.c
-	c.stderr, c.stdout, c.quiet, c.stats, c.verbosity, c.cleanup = io.Discard, io.Discard, true, false, 0, nil
-	defer c.close()
-	c.passes.LoRA, c.passes.Quantize, c.dims = slices.Clone(c.passes.LoRA), slices.Clone(c.passes.Quantize), slices.Clone(c.dims)
-	c.passes.TimePasses, c.passes.PrintAfter = false, nil
-	if change(&c) != nil {
+	b, done, err := t.trial(true, change)
+	if err != nil {
 		return 0, 0, false
 	}
-	b := &builder{c: &c, path: t.path, source: t.source, forward: t.forward, unread: true}
-	if b.prepare() != nil {
-		return 0, 0, false
-	}
-	m, err := c.memoryOptions(b.profile)
+	defer done()
+	m, err := b.c.memoryOptions(b.profile)
 	if err != nil {
 		return 0, 0, false
 	}
