@@ -1,7 +1,10 @@
 package memory
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -115,22 +118,131 @@ func precedence(p *Problem) [][]int32 {
 	return list
 }
 
-// SolveFree plans p within its budget, and its order with it. The result is never slower than Solve's with the same options that it is given, and the same
-// options give the same plan. Below the smallest peak that it can do it returns an *InfeasibleError. The bounds in the solution hold for any order.
+// SolveFree plans p within its budget, and its order with it. The result is never slower than what an eighth of the moves finds in the given order, and the same
+// options give the same plan. Where neither that order nor one that the search finds has a plan, it returns the *InfeasibleError of the given order. The bounds in
+// the solution hold for any order. Swaps are added in the order that is best without them.
 func SolveFree(p *Problem, o Options) (*Free, error) {
 	if err := Validate(p); err != nil {
 		return nil, err
 	}
-	order := make([]int32, len(p.Ops))
-	for i := range order {
-		order[i] = int32(i)
+	n := int64(len(p.Ops))
+	moves := o.Moves
+	if moves == 0 {
+		moves = min(700000, 100000+3000*n, 400000000/max(1, n))
 	}
-	sol, err := Solve(p, o)
+	part := o
+	part.Moves = moves/8 + 1
+	given := make([]int32, n)
+	for i := range given {
+		given[i] = int32(i)
+	}
+	same, err := Reorder(p, given)
 	if err != nil {
 		return nil, err
 	}
-	sol.Bound = Bound{PeakBytes: degreeAnyOrder(p), Name: noBound}
-	return &Free{Order: order, Problem: p, Solution: sol}, nil
+	best := &Free{Order: given, Problem: same}
+	if best.Solution, _, err = solveFrom(p, part, nil); err != nil {
+		var no *InfeasibleError
+		if best.Solution = nil; !errors.As(err, &no) {
+			return nil, err
+		}
+	}
+	if s := best.Solution; s == nil || len(s.Recomputes) > 0 || len(s.Swaps) > 0 {
+		if f := freeOrder(p, best.Solution, moves, o); f != nil && (best.Solution == nil || f.Solution.StepPicos < best.Solution.StepPicos) {
+			best = f
+		}
+	}
+	if best.Solution == nil {
+		return nil, err
+	}
+	best.Solution.Bound = boundsAnyOrder(p)
+	return best, nil
+}
+
+// freeOrder searches an order and a plan together; nil if it finds none within the budget.
+func freeOrder(p *Problem, known *Solution, moves int64, o Options) *Free {
+	m := newModel(p)
+	line := m.lineOf(snapshot{})
+	w := newWalker(m, line, p.BudgetBytes, o.Seed+1)
+	w.free, w.order, w.stop = true, newLiberty(m), o.Stop
+	least := int64(math.MaxInt64) // that the caller knows of
+	if known != nil {
+		least = known.StepPicos
+		if m.p.Lanes == nil {
+			w.load(m.lineOf(snapshot{reruns: known.Recomputes}))
+			w.keep()
+		}
+	}
+	w.told = func(w *walker) {
+		if w.cost < least && o.Improved != nil {
+			least = w.cost
+			o.Improved(Progress{Moves: w.moves, StepPicos: w.cost, PeakBytes: w.tree.peak()})
+		}
+	}
+	// Hot from the order that was given; then an order alone, very hot, since its moves cost nothing, and on from there; in between with little heat from the best.
+	// One of these finds what the others miss, by the graph.
+	run := moves / 6
+	for k := 0; k < 5 && w.cost > m.sum && !w.stopped(); k++ {
+		w.bases = 60
+		switch k {
+		case 0:
+			w.load(line)
+			w.anneal(run, 4096)
+		case 1, 3:
+			w.load(line)
+			w.bases = 100
+			w.anneal(run/2, 32768)
+			w.bases = 60 + 10*(k-1)
+			w.anneal(run, 2048)
+		default:
+			if w.best != nil {
+				w.load(w.best)
+			}
+			w.anneal(run, 512)
+		}
+	}
+	if w.best == nil {
+		return nil
+	}
+	return w.settleOrder(run, o)
+}
+
+// settleOrder states the best line as a problem in its order with a plan, and goes on from there in that order.
+func (w *walker) settleOrder(moves int64, o Options) *Free {
+	f := &Free{}
+	at := make([]int32, w.m.n)
+	for j := range at {
+		at[j] = -1
+	}
+	var plan snapshot
+	for _, j := range w.best {
+		if at[j] < 0 {
+			at[j] = int32(len(f.Order))
+			f.Order = append(f.Order, j)
+			continue
+		}
+		plan.reruns = append(plan.reruns, Recompute{Stage: int32(len(f.Order)), Op: at[j]})
+	}
+	slices.SortFunc(plan.reruns, func(a, b Recompute) int { return cmp.Or(cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Op, b.Op)) })
+	plan.reruns = slices.Compact(plan.reruns)
+	q, err := Reorder(w.m.p, f.Order)
+	if err != nil {
+		return nil
+	}
+	legal := newModel(q)
+	plan.reruns = slices.DeleteFunc(plan.reruns, func(r Recompute) bool { return r.Stage > legal.last[r.Op] })
+	o.Moves, o.Improved = moves, nil
+	sol, _, err := solveFrom(q, o, []snapshot{plan})
+	if err != nil {
+		return nil
+	}
+	f.Problem, f.Solution = q, sol
+	return f
+}
+
+// boundsAnyOrder is what no order can beat.
+func boundsAnyOrder(p *Problem) Bound {
+	return Bound{PeakBytes: degreeAnyOrder(p), Name: noBound}
 }
 
 // degreeAnyOrder is the most that one op needs by itself: operands, outputs and scratch, less every byte that outputs could take from operands. No

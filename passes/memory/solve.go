@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -77,11 +78,14 @@ func solveFrom(p *Problem, o Options, known []snapshot) (*Solution, snapshot, er
 		}
 		return sol, plan, err
 	}
-	least := m.leastPeak(floor, budget)
-	if least.peak > budget {
-		return nil, snapshot{}, m.infeasible(floor)
+	if !slices.ContainsFunc(known, func(plan snapshot) bool { return m.within(plan, budget) }) {
+		least := m.leastPeak(floor, budget)
+		if least.peak > budget {
+			return nil, snapshot{}, m.infeasible(floor)
+		}
+		known = append([]snapshot{least.plan}, known...)
 	}
-	plan := m.improve(append([]snapshot{least.plan}, known...), o)
+	plan := m.improve(known, o)
 	sol, err := m.finish(plan)
 	if err != nil {
 		return nil, snapshot{}, err
@@ -89,6 +93,13 @@ func solveFrom(p *Problem, o Options, known []snapshot) (*Solution, snapshot, er
 	sol.Bound = m.overhead(gaps, budget)
 	sol.Bound.PeakBytes = floor
 	return sol, plan, nil
+}
+
+// within says whether a plan keeps to the budgets.
+func (m *model) within(plan snapshot, budget int64) bool {
+	s := newState(m)
+	s.restore(plan)
+	return s.tree.peak() <= budget && s.hostFits()
 }
 
 // infeasible describes the least peak.
@@ -103,7 +114,7 @@ func (m *model) infeasible(floor int64) error {
 	return &InfeasibleError{BudgetBytes: m.p.BudgetBytes, MinimumBytes: r.PeakBytes, BoundBytes: floor, Stage: r.PeakStage, Alive: r.Alive}
 }
 
-// improve finds a good plan within the budget, given some, the first of which is.
+// improve finds a good plan within the budget, given some of which at least one is.
 func (m *model) improve(known []snapshot, o Options) snapshot {
 	budget := m.p.BudgetBytes
 	moves := o.Moves

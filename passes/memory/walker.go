@@ -8,7 +8,8 @@ import "math"
 type walker struct {
 	*sequence
 	budget int64
-	free   bool // base runs move too
+	free   bool // base runs move, too
+	bases  int  // of 100 moves of a free walker: those of base runs
 	rnd    random
 	cands  []int32 // values whose op can run again
 	order  *liberty
@@ -128,7 +129,7 @@ func (w *walker) undo() {
 // move makes one random move, kept in w.done, which is empty if it found none.
 func (w *walker) move() {
 	w.done = w.done[:0]
-	if w.free && w.rnd.below(100) < 60 {
+	if w.free && w.rnd.below(100) < w.bases {
 		w.moveBase()
 		return
 	}
