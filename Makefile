@@ -7,10 +7,11 @@
 # make test-cuda  the CUDA device on the fake driver (gcc); test-gpu: the same on this machine's GPU
 # make cuda-verify kernels and header held against NVIDIA's own parts, which it fetches; cuda-kernels: the PTX again (clang-19)
 # make bench      all benchmarks, for benchstat
+# make bench-plan  the planner and the allocator on public instances, beside what others published (SECTION=fixed, free, networks, joint, pack or traces: that alone)
 
 GO ?= go
 
-.PHONY: build-cuda test-cuda test-cuda-long test-gpu cuda-verify cuda-kernels build test check check-long conformance generate bench fmt clean
+.PHONY: build-cuda test-cuda test-cuda-long test-gpu cuda-verify cuda-kernels build test check check-long conformance generate bench bench-plan fmt clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -o aitk ./cmd/aitk
@@ -36,6 +37,9 @@ generate:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./...
+
+bench-plan:
+	$(GO) run ./internal/benchplan $(SECTION)
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')

@@ -55,6 +55,7 @@ const lattice = `
 
 	passes/memory < passes/memory/moccasin
 	passes/memory/moccasin < cmd/aitk
+	passes/memory/moccasin, passes/memory/networks, passes/pack/packcsv < internal/benchplan
 	passes, passes/cost < passes/estimate
 	internal/adapter, passes/estimate, runtime/calibrate < cmd/aitk, internal/e2e
 	internal/e2e, internal/fakecuda < internal/e2e/oncuda
