@@ -20,7 +20,7 @@ func Bounds(p *Problem) Bound {
 	}
 	m := newModel(p)
 	gaps := m.baseGaps()
-	b := m.overhead(gaps, p.BudgetBytes)
+	b := m.overhead(gaps, p.BudgetBytes, 0)
 	b.PeakBytes = m.degree(gaps)
 	return b
 }
@@ -31,6 +31,8 @@ const (
 	noPlan         = "none: the budget is below the op-degree bound"
 	intervalFlow   = "interval flow"
 	jointFlow      = "joint interval flow"
+	deadInput      = "dead inputs"
+	jointDeadInput = "joint dead inputs"
 	maxRows        = 768 // rows beyond this are dropped, which only weakens the bound
 	priceUnits     = 1 << 30
 	prohibitiveGap = 1 << 36
@@ -43,26 +45,38 @@ type row struct {
 }
 
 // overhead is the best bound that the interval flow gives.
-func (m *model) overhead(gaps []baseGap, budget int64) Bound {
+//
+// The interval flow comes first, with each way to count copies; the best one's prices start the dead-input bound, which aims at known, the overhead of a plan (0: none).
+func (m *model) overhead(gaps []baseGap, budget, known int64) Bound {
 	if budget < 0 {
 		return Bound{Name: noBound}
 	}
 	if m.degree(gaps) > budget {
 		return Bound{Name: noPlan}
 	}
-	b := m.flowBound(gaps, budget, bySum)
+	best, b := bySum, m.flowBound(gaps, budget, bySum)
 	if m.p.Lanes != nil {
 		for _, way := range []copyWay{byMean, byOneLane} {
 			if c := m.flowBound(gaps, budget, way); c.OverheadPicos > b.OverheadPicos {
-				b = c
+				best, b = way, c
 			}
 		}
+	}
+	if known > 0 && b.OverheadPicos >= known || !m.p.Recompute {
+		return b
+	}
+	name := deadInput
+	if m.p.Lanes != nil {
+		name = jointDeadInput
+	}
+	if v := m.deadBound(gaps, m.newCover(gaps, budget, best, true), known); v > b.OverheadPicos {
+		b = Bound{OverheadPicos: v, Name: name}
 	}
 	return b
 }
 
 func (m *model) flowBound(gaps []baseGap, budget int64, way copyWay) Bound {
-	c := m.newCover(gaps, budget, way)
+	c := m.newCover(gaps, budget, way, false)
 	if len(c.rows) == 0 {
 		return Bound{Name: noBound}
 	}
@@ -99,9 +113,10 @@ type cover struct {
 	speed   int64 // what the lanes carry in a second of overhead
 }
 
-func (m *model) newCover(gaps []baseGap, budget int64, way copyWay) *cover {
+// newCover makes it; dead says that values may be held beyond their life in the plan without recompute.
+func (m *model) newCover(gaps []baseGap, budget int64, way copyWay, dead bool) *cover {
 	need := m.opBytes(m.liveBytes())
-	c := &cover{unit: 1, speed: m.copied(gaps, need, way)}
+	c := &cover{unit: 1, speed: m.copied(gaps, need, way, dead)}
 	if budget < 0 {
 		return c
 	}

@@ -9,8 +9,9 @@ import "math/bits"
 // anyway; or it is persistent, has been used for the last time and stays on the host, having come in before t; or it is not used at all. With A bytes
 // per second in and B out, and overhead a before t and b after it, the first kind is at most min(in(after) + A b, out(before) + B a + held).
 //
-// There are several ways to make that linear in the overhead, and each gives a bound; way says which.
-func (m *model) copied(gaps []baseGap, need []int64, way copyWay) (speed int64) {
+// There are several ways to make that linear in the overhead, and each gives a bound; way says which. If dead, the host may also keep what is only read again by
+// recomputes.
+func (m *model) copied(gaps []baseGap, need []int64, way copyWay, dead bool) (speed int64) {
 	l := m.p.Lanes
 	if l == nil {
 		return 0
@@ -44,6 +45,17 @@ func (m *model) copied(gaps []baseGap, need []int64, way copyWay) (speed int64) 
 			add(clean)
 		}
 	}
+	for v := range m.p.Values {
+		if x := &m.p.Values[v]; dead && x.OnHost {
+			from := int32(0)
+			if r := m.readers[v]; len(r) > 0 {
+				from = r[len(r)-1] + 1
+			}
+			if !m.endless[v] && from < m.n {
+				clean[from] += x.Bytes
+			}
+		}
+	}
 	var before, c, t, k, a int64
 	for j := range m.n {
 		c, t, k, a = c+clean[j], t+tail[j], k+kept[j], a+all[j]
@@ -57,7 +69,10 @@ func (m *model) copied(gaps []baseGap, need []int64, way copyWay) (speed int64) 
 		case byOneLane:
 			away = min(in+came, out+k)
 		}
-		need[j] -= min(away, a) + idle
+		if !dead {
+			away = min(away, a)
+		}
+		need[j] -= away + idle
 		before += m.p.Ops[j].Picos
 	}
 	switch {

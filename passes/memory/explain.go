@@ -79,7 +79,7 @@ func Explain(p *Problem, s *Solution) (*Explanation, error) {
 	m := newModel(p)
 	gaps := m.baseGaps()
 	e := &Explanation{PeakBytes: r.PeakBytes, PeakStage: r.PeakStage, PeakOp: r.PeakOp, Fates: make([]Fate, len(p.Values))}
-	c := m.newCover(gaps, p.BudgetBytes, bySum)
+	c := m.newCover(gaps, p.BudgetBytes, bySum, false)
 	rows, prices, unit := c.rows, c.prices, c.unit
 	var total big.Int
 	for k := range prices {

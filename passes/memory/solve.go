@@ -90,7 +90,7 @@ func solveFrom(p *Problem, o Options, known []snapshot) (*Solution, snapshot, er
 	if err != nil {
 		return nil, snapshot{}, err
 	}
-	sol.Bound = m.overhead(gaps, budget)
+	sol.Bound = m.overhead(gaps, budget, sol.StepPicos-m.sum)
 	sol.Bound.PeakBytes = floor
 	return sol, plan, nil
 }
