@@ -19,7 +19,7 @@ import (
 //
 //   - What moves, cuts, stretches or casts (Transpose, Slice, Expand, Concat, Cast) is made again where its operands are kept anyway, or where its one
 //     operand is smaller and is kept in its place.
-//   - A norm without a scale of its own (a Fill) whose operand is kept, and whose result is read only to be multiplied: this is the first half of
+//   - A norm without a scale of its own (a Fill) whose operand is kept or is moved from what is, and whose result is read only to be multiplied: this is the first half of
 //     a group norm or of a modulated norm, and one op with the product would not keep it either.
 //   - Generators need no operand.
 //
@@ -175,8 +175,7 @@ func (k *keeper) unscaled(at int32) bool {
 	if len(d.In) != 2 || defBy[op.Fill](d.In[1]) == nil {
 		return false
 	}
-	x := k.s.Of[d.In[0].ID]
-	if k.again[x] || !k.there(x, 0) {
+	if !k.there(k.s.Of[d.In[0].ID], repeatDepth) {
 		return false
 	}
 	for _, n := range k.readers[at] {
