@@ -82,7 +82,7 @@ func (l *loader) arenas() error {
 	return nil
 }
 
-// fullest says which instruction needs the last byte of an arena.
+// fullest says which instruction first needs the last byte of an arena.
 func (l *loader) fullest(a plan.Arena) string {
 	for _, b := range l.e.plan.Buffers {
 		if b.Type.Space != a.Space || b.Offset+b.Bytes != a.Bytes || len(b.Live) == 0 {
@@ -93,7 +93,7 @@ func (l *loader) fullest(a plan.Arena) string {
 		if int(at.Start) >= len(prog.Instrs) {
 			continue
 		}
-		text := fmt.Sprintf(", the last of them first for program %s, instruction %d", prog.Name, at.Start)
+		text := fmt.Sprintf(", full at program %s, instruction %d", prog.Name, at.Start)
 		if x, ok := prog.Instrs[at.Start].(*plan.Exec); ok {
 			text += ", " + ir.OpName(x.Op)
 			if x.Origin.Node != "" {

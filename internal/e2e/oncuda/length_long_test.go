@@ -5,9 +5,6 @@ package oncuda
 // seeds are the orders of the device that every plan is tried in.
 const seeds = 5
 
-// level is the fake's checkLevel while seeds change.
-const level = 1
-
 // stepsOf is all steps.
 func stepsOf(golden int) int { return golden }
 
