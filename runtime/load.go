@@ -15,6 +15,7 @@ import (
 type Options struct {
 	Storage   Storage // where parameters come from and go to; nil is an error if a program loads or saves
 	AnyDevice bool    // run a plan that was made for another device: the null device runs them all
+	Apart     bool    // tests: every Exec has its own kernel, also where the device is a Fuser
 	Poison    bool    // tests: memory starts as NaN, and bytes become NaN again when the plan says that they are free
 }
 
@@ -169,6 +170,9 @@ func (l *loader) program(out *program, in *plan.Program, index int32) {
 	out.results = l.ports(in.Name, in.Results)
 	if l.opt.Poison {
 		l.frees(out, in, index)
+	}
+	if !l.opt.Apart {
+		l.fuse(out, in, index)
 	}
 }
 

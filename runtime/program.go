@@ -56,6 +56,8 @@ type action struct {
 	kind     actionKind
 	lane     plan.Lane
 	kernel   Kernel
+	fused    Kernel // runs this Exec and those after it that are within; nil: none does
+	within   bool   // part of a fused kernel: this Exec's own one runs in Replay alone
 	dst, src Slice
 	copyKind plan.CopyKind
 	record   int32 // slot to record after the instruction, -1: nobody waits for it
@@ -103,7 +105,7 @@ func (e *Executable) run(p *program, visit Visit) error {
 	for pc := range p.actions {
 		s := &p.actions[pc]
 		e.at(p.name, pc)
-		if err := e.issue(p, s, parity); err != nil {
+		if err := e.issue(p, s, parity, visit != nil); err != nil {
 			return e.abandon(s, err)
 		}
 		if visit != nil || s.freed != nil {
@@ -116,12 +118,17 @@ func (e *Executable) run(p *program, visit Visit) error {
 	return e.dev.Sync(context.Background())
 }
 
-// issue hands one instruction to the device.
-func (e *Executable) issue(p *program, s *action, parity uint64) error {
+// issue hands one instruction to the device; apart keeps it from running others with it.
+func (e *Executable) issue(p *program, s *action, parity uint64, apart bool) error {
 	var err error
 	switch s.kind {
 	case actKernel:
-		err = e.dev.Launch(s.lane, s.kernel)
+		switch {
+		case apart || !s.within:
+			err = e.dev.Launch(s.lane, s.kernel)
+		case s.fused != nil:
+			err = e.dev.Launch(s.lane, s.fused)
+		}
 	case actCopy:
 		e.moved[s.copyKind] += s.src.Bytes
 		err = e.dev.Copy(s.lane, s.dst, s.src)

@@ -5,35 +5,42 @@ package cuda
 import (
 	"math"
 
+	"aitk/ir"
 	"aitk/ir/op"
 )
 
+// activationOf is the number of an activation in activation.h, with its two numbers; -1 for other ops.
+func activationOf(o ir.Op) (f int, lo, hi float64) {
+	switch o := o.(type) {
+	case op.Tanh:
+		return 0, 0, 0
+	case op.Erf:
+		return 1, 0, 0
+	case op.Sigmoid:
+		return 2, 0, 0
+	case op.Relu:
+		return 3, 0, math.Inf(1)
+	case op.Softplus:
+		return 4, 0, 0
+	case op.Gelu:
+		if o.Tanh {
+			return 6, 0, 0
+		}
+		return 5, 0, 0
+	case op.LeakyRelu:
+		return 7, o.Alpha, 0
+	case op.Clip:
+		return 8, o.Min, o.Max
+	case op.Swish:
+		return 9, o.Alpha, 0
+	}
+	return -1, 0, 0
+}
+
 // activationKernel serves the activations and their gradients.
 func activationKernel(b *builder) (*kernel, error) {
-	f, lo, hi := -1, 0.0, 0.0
-	switch o := b.x.Op.(type) {
-	case op.Tanh:
-		f = 0
-	case op.Erf:
-		f = 1
-	case op.Sigmoid:
-		f = 2
-	case op.Relu:
-		f, hi = 3, math.Inf(1)
-	case op.Softplus:
-		f = 4
-	case op.Gelu:
-		f = 5
-		if o.Tanh {
-			f = 6
-		}
-	case op.LeakyRelu:
-		f, lo = 7, o.Alpha
-	case op.Swish:
-		f, lo = 9, o.Alpha
-	case op.Clip:
-		f, lo, hi = 8, o.Min, o.Max
-	default:
+	f, lo, hi := activationOf(b.x.Op)
+	if f < 0 {
 		return activationGrad(b)
 	}
 	t := b.inType(0)

@@ -3,7 +3,9 @@
 package cuda
 
 import (
+	"aitk/ir"
 	"aitk/ir/op"
+	"aitk/runtime"
 )
 
 // dequantizeKernel serves Dequantize.
@@ -13,16 +15,9 @@ func dequantizeKernel(b *builder) (*kernel, error) {
 		return nil, nil
 	}
 	q, scale := b.inType(0), b.inType(1)
-	format, ok := map[string]int{"int8": 0, "uint8": 1, "fp8": 2, "int4": 3, "uint4": 4, "nf4": 5}[o.Format]
+	code, ok := codeArgs(o, b.in, scale.DType)
 	if !ok {
 		return nil, b.noKernel(q)
-	}
-	zero, steps, offset := any(uint64(0)), any(uint64(0)), any(uint64(0))
-	switch len(b.in) {
-	case 3:
-		zero = b.in[2]
-	case 4:
-		steps, offset = b.in[2], b.in[3]
 	}
 	var axis, inner, blocks int64
 	if len(scale.Shape) > 0 {
@@ -32,6 +27,19 @@ func dequantizeKernel(b *builder) (*kernel, error) {
 		}
 	}
 	n := q.Elems()
-	return b.k, b.launch("dequantize", "dequantize", b.dev.blocksFor(n), threads, 0,
-		b.out[0], b.in[0], b.in[1], zero, steps, offset, n, format, int32(o.To), int32(scale.DType), axis, inner, o.Block, blocks)
+	args := append(append([]any{b.out[0], b.in[0]}, code...), n, int32(o.To), axis, inner, o.Block, blocks)
+	return b.k, b.launch("dequantize", "dequantize", b.dev.blocksFor(n), threads, 0, args...)
+}
+
+// codeArgs are the arguments SCALE of dequantize.h, for the operands of a Dequantize.
+func codeArgs(o op.Dequantize, in []runtime.Slice, scale ir.DType) (args []any, ok bool) {
+	format, ok := map[string]int{"int8": 0, "uint8": 1, "fp8": 2, "int4": 3, "uint4": 4, "nf4": 5}[o.Format]
+	zero, steps, offset := any(uint64(0)), any(uint64(0)), any(uint64(0))
+	switch len(in) {
+	case 3:
+		zero = in[2]
+	case 4:
+		steps, offset = in[2], in[3]
+	}
+	return []any{in[1], zero, steps, offset, format, int32(scale)}, ok
 }

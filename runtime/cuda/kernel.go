@@ -61,6 +61,7 @@ type kernel struct {
 	dev      *Device
 	x        *plan.Exec
 	at       place
+	fused    []*plan.Exec // all that it does; nil: x alone
 	launches []launch
 	hints    [2]*drv.Hint // for a driver that checks: of the first launch, which takes the predicted time, and of the others; nil for others
 	own      []stretch    // memory beside the operands that the launches touch
@@ -90,6 +91,12 @@ func (k *kernel) Run() error { return k.dev.Launch(plan.Compute, k) }
 // String names the instruction in messages.
 func (k *kernel) String() string {
 	s := fmt.Sprintf("%v, %s", k.at, ir.FormatOp(k.x.Op))
+	if len(k.fused) > 0 {
+		s = fmt.Sprintf("%v, %s", k.at, ir.FormatOp(k.fused[0].Op))
+		for _, x := range k.fused[1:] {
+			s += " + " + ir.FormatOp(x.Op)
+		}
+	}
 	if k.x.Origin.Node != "" {
 		s += fmt.Sprintf(" (node %q)", k.x.Origin.Node)
 	}
@@ -106,7 +113,14 @@ func (k *kernel) note(in, out []runtime.Slice, scratch runtime.Slice) {
 	if !drv.Checks() {
 		return
 	}
-	for n, picos := range []int64{k.x.Picos, 0} {
+	predicted := k.x.Picos
+	if len(k.fused) > 0 {
+		predicted = 0
+		for _, x := range k.fused {
+			predicted += x.Picos
+		}
+	}
+	for n, picos := range []int64{predicted, 0} {
 		h := drv.NewHint(k.String(), picos)
 		for i, s := range in {
 			h.Allow(addressOf(s), s.Bytes, drv.MayRead, fmt.Sprintf("operand %d", i))

@@ -3,8 +3,11 @@
 package cuda
 
 import (
+	"slices"
+
 	"aitk/ir"
 	"aitk/ir/op"
+	"aitk/runtime"
 )
 
 // matmulKernel serves MatMul.
@@ -22,15 +25,47 @@ func matmulKernel(b *builder) (*kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	bytes := t.DType.Bits() / 8
-	if b.tensorCores(o, g) {
-		return b.matmulMMA(o, g)
+	return b.matmul(o, g, module, tail, epilogue{})
+}
+
+// epilogue is what a fused kernel does besides (fuse.go). The zero value is nothing.
+type epilogue struct {
+	fused, coded bool
+	args         []any // of EPILOGUE, and of GROUPS and SCALE where b holds codes
+	add          int   // which of args is the other tensor of an Add of all elements; -1: there is none
+}
+
+// suffix is what the kernel's name ends with.
+func (e epilogue) suffix() string {
+	switch {
+	case e.coded:
+		return "_coded"
+	case e.fused:
+		return "_fused"
 	}
+	return ""
+}
+
+// at is args for the matrices from number first on.
+func (e epilogue) at(first, elems, width int64) []any {
+	if !e.fused || e.add < 0 || first == 0 {
+		return e.args
+	}
+	out := slices.Clone(e.args)
+	out[e.add] = from(out[e.add].(runtime.Slice), first*elems, width)
+	return out
+}
+
+func (b *builder) matmul(o op.MatMul, g *product, module string, tail []any, e epilogue) (*kernel, error) {
+	if b.tensorCores(o, g) {
+		return b.matmulMMA(o, g, e)
+	}
+	bytes := b.outType(0).DType.Bits() / 8
 	for _, p := range g.batches {
 		grid := [3]int{int((g.m + tileSide - 1) / tileSide), int((g.n + tileSide - 1) / tileSide), int(p.n)}
 		args := []any{from(b.out[0], p.first[0]*g.m*g.n, bytes), from(b.in[0], p.first[1], bytes), from(b.in[1], p.first[2], bytes), g.m, g.n, g.k, g.am, g.ak, g.bk, g.bn}
-		args = append(append(args, p.batchArgs()...), tail...)
-		if err := b.launch(module, "matmul", grid, threads, 0, args...); err != nil {
+		args = append(append(append(args, p.batchArgs()...), e.at(p.first[0], g.m*g.n, bytes)...), tail...)
+		if err := b.launch(module, "matmul"+e.suffix(), grid, threads, 0, args...); err != nil {
 			return nil, err
 		}
 	}
@@ -48,6 +83,10 @@ type product struct {
 const maxBatch = 65535
 
 func newProduct(o op.MatMul, a, b, y ir.Shape) (*product, error) {
+	if len(b) == 2 && len(a) > 2 && !o.TransA { // one matrix for all: their rows make one tall matrix
+		k := a[len(a)-1]
+		a, y = ir.Shape{a[:len(a)-1].Elems(), k}, ir.Shape{a[:len(a)-1].Elems(), y[len(y)-1]}
+	}
 	p := &product{m: y[len(y)-2], n: y[len(y)-1], k: a[len(a)-1]}
 	p.am, p.ak = a[len(a)-1], 1
 	if o.TransA {
@@ -132,10 +171,23 @@ const (
 	mmaPiece = 8 // elements of a copy of 16 bytes
 )
 
+// multiplies tells whether the device has tensor cores for a type: bf16 came with compute capability 8.0.
+func (d *Device) multiplies(t ir.DType) bool {
+	return t == ir.F16 && d.arch >= 75 || t == ir.BF16 && d.arch >= 80
+}
+
+// mmaModule is the text with the kernels of a family for tensor cores.
+func mmaModule(family string, d ir.DType) string {
+	if d == ir.BF16 {
+		return family + "_bf16"
+	}
+	return family + "_f16"
+}
+
 // tensorCores tells whether a product of halves can be made of copies of 16 bytes on a device that has the instructions.
 func (b *builder) tensorCores(o op.MatMul, g *product) bool {
 	d := b.outType(0).DType
-	if d != ir.F16 && d != ir.BF16 || b.dev.arch < 80 || min(g.m, g.n, g.k) < mmaLeast {
+	if !b.dev.multiplies(d) || min(g.m, g.n, g.k) < mmaLeast {
 		return false
 	}
 	for i := range 2 {
@@ -147,11 +199,8 @@ func (b *builder) tensorCores(o op.MatMul, g *product) bool {
 	return true
 }
 
-func (b *builder) matmulMMA(o op.MatMul, g *product) (*kernel, error) {
-	module, name := "matmulmma_f16", "matmul_"
-	if b.outType(0).DType == ir.BF16 {
-		module = "matmulmma_bf16"
-	}
+func (b *builder) matmulMMA(o op.MatMul, g *product, e epilogue) (*kernel, error) {
+	module, name := mmaModule("matmulmma", b.outType(0).DType), "matmul_"
 	leadA, leadB := g.k, g.k // rows of k
 	if o.TransA {
 		name, leadA = name+"t", g.m
@@ -166,7 +215,8 @@ func (b *builder) matmulMMA(o op.MatMul, g *product) (*kernel, error) {
 	for _, p := range g.batches {
 		grid := [3]int{int((g.m + mmaSide - 1) / mmaSide), int((g.n + mmaSide - 1) / mmaSide), int(p.n)}
 		args := []any{from(b.out[0], p.first[0]*g.m*g.n, 2), from(b.in[0], p.first[1], 2), from(b.in[1], p.first[2], 2), g.m, g.n, g.k, leadA, leadB}
-		if err := b.launch(module, name, grid, threads, 0, append(args, p.batchArgs()...)...); err != nil {
+		args = append(append(args, p.batchArgs()...), e.at(p.first[0], g.m*g.n, 2)...)
+		if err := b.launch(module, name+e.suffix(), grid, threads, 0, args...); err != nil {
 			return nil, err
 		}
 	}

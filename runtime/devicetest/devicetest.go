@@ -30,6 +30,7 @@ func Run(t *testing.T, opt Options) {
 	s := &suite{opt: opt}
 	t.Run("ops", s.ops)
 	t.Run("large", s.large)
+	t.Run("fuse", s.fuse)
 	t.Run("data", s.data)
 	t.Run("lanes", s.lanes)
 	t.Run("load", s.load)

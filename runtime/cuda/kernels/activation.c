@@ -1,41 +1,9 @@
 /* Activations, and the gradients that take an element of each of two tensors. a and b are the op's numbers. */
-#include "math.h"
+#include "activation.h"
 
-enum { TANH, ERF, SIGMOID, RELU, SOFTPLUS, GELU, GELU_TANH, LEAKY_RELU, CLIP, SWISH };
 enum { RELU_GRAD, TANH_GRAD, ERF_GRAD, SIGMOID_GRAD, GELU_GRAD, GELU_TANH_GRAD, SWISH_GRAD };
 
 #if defined(F32) || defined(F64) || defined(H16)
-
-#define ROOT ((C)0.79788456080286535588) /* sqrt(2/pi) */
-
-INLINE C inner(C x) { return ROOT * (x + (C)0.044715 * x * x * x); }
-
-INLINE C apply(C x, int f, C a, C b) {
-	switch (f) {
-	case TANH:
-		return FN(tanh)(x);
-	case ERF:
-		return FN(erf)(x);
-	case SIGMOID:
-		return FN(sigmoid)(x);
-	case RELU:
-		return x <= 0 ? (C)0 : x; /* NaN stays */
-	case SOFTPLUS:
-		return FN(softplus)(x);
-	case GELU:
-		return x * FN(normal)(x);
-	case GELU_TANH:
-		return x * (C)0.5 * ((C)1 + FN(tanh)(inner(x)));
-	case LEAKY_RELU:
-		return x > 0 ? x : a * x;
-	case SWISH:
-		return x * FN(sigmoid)(a * x);
-	case CLIP:
-		x = x < a ? a : x;
-		return x > b ? b : x;
-	}
-	return x;
-}
 
 INLINE C slope(C x, C dy, int f, C a) {
 	switch (f) {
@@ -62,7 +30,7 @@ INLINE C slope(C x, C dy, int f, C a) {
 }
 
 KERNEL activation(T G *y, const T G *x, i64 n, int f, C a, C b HALF_ARG) {
-	EACH(i, n) { y[i] = STOREC(apply(LOADC(x[i]), f, a, b)); }
+	EACH(i, n) { y[i] = STOREC(activated(LOADC(x[i]), f, a, b)); }
 }
 
 KERNEL activation_grad(T G *dx, const T G *x, const T G *dy, i64 n, int f, C a HALF_ARG) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes sm_75/*.ptx and sm_80/*.ptx of the C files here. The compiler is part of the result: clang 19 of Debian bookworm (apt-get install clang-19).
-# No kernel is launched with more than 256 threads; the assembler is told, so that it may give each of them more registers.
+# No kernel is launched with more than 256 threads; the assembler is told, so that it may give each of them more registers. It
+# would still rather spill than give more than 128, so that two blocks fit a processor; those that need more say that one is enough (wide, below).
 # With --check it compares with what is there instead and changes nothing. Names of files as arguments restrict it to these.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -16,7 +17,7 @@ if ! command -v "$clang" >/dev/null; then
   exit 1
 fi
 
-# file and element types: f32 f64 h16 make NAME_TYPE.ptx, int the same without a macro, - makes NAME.ptx, TYPE:80 makes it for sm_80 alone
+# file and element types: f32 f64 h16 f16 make NAME_TYPE.ptx, int the same without a macro, - makes NAME.ptx, TYPE:80 makes it for sm_80 alone
 modules() {
   cat <<'LIST'
 unary f32 f64 h16 int
@@ -45,7 +46,7 @@ crossentropy f32 f64 h16
 pool f32 f64 h16
 dequantize -
 matmul f32 f64 h16
-matmulmma f16:80 bf16:80
+matmulmma f16 bf16:80
 conv f32 f64 h16
 attention f32 f64 h16
 LIST
@@ -55,10 +56,10 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 mkdir -p "$out/sm_75" "$out/sm_80"
 compile() { # target ptx file module macro
-  "$clang" --target=nvptx64-nvidia-cuda "-march=$1" -Xclang -target-feature -Xclang "+$2" -O3 -ffreestanding -fno-math-errno -ffp-contract=off \
+  "$clang" --target=nvptx64-nvidia-cuda "-march=$1" "-D${1^^}" -Xclang -target-feature -Xclang "+$2" -O3 -ffreestanding -fno-math-errno -ffp-contract=off \
     -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-parameter -Wno-unknown-attributes ${5:+-D$5} -S "$3.c" -o - |
     sed -e 's/[[:space:]]*\/\/.*$//' -e '/^[[:space:]]*$/d' |
-    awk '/\.entry/ { entry = 1 } { print } entry && $0 == ")" { print ".maxntid 256, 1, 1"; entry = 0 }' >"$out/$1/$4.ptx"
+    awk '/\.entry/ { entry = 1; wide = /coded|matmul_fused/ } { print } entry && $0 == ")" { print ".maxntid 256, 1, 1"; if (wide) print ".minnctapersm 1"; entry = 0 }' >"$out/$1/$4.ptx"
 }
 modules | while read -r file types; do
   if [ $# -gt 0 ] && [[ " $* " != *" $file "* ]]; then
@@ -70,7 +71,10 @@ modules | while read -r file types; do
     int) name=${file}_int macro= ;;
     *) name=${file}_${t%:80} macro=${t%:80} macro=${macro^^} ;;
     esac
-    [[ $t = *:80 ]] || compile sm_75 ptx63 "$file" "$name" "$macro"
+    # ldmatrix and mma.m16n8k8 came with PTX 6.5; what needs none of them stays with the older driver
+    ptx=ptx63
+    [[ $file != *mma ]] || ptx=ptx65
+    [[ $t = *:80 ]] || compile sm_75 $ptx "$file" "$name" "$macro"
     compile sm_80 ptx70 "$file" "$name" "$macro"
   done
 done

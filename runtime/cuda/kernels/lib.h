@@ -75,6 +75,21 @@ typedef float C;
 #define STOREC(x) (bf ? float_to_bf(x) : float_to_half(x))
 #endif
 
+#if defined(F16) || defined(BF16) /* one of the two: for tensor cores */
+typedef u16 T;
+typedef float C;
+#define HALF_ARG
+enum {
+#if defined(BF16)
+	bf = 1
+#else
+	bf = 0
+#endif
+};
+#define LOADC(x) (bf ? bf_to_float(x) : half_to_float(x))
+#define STOREC(x) (bf ? float_to_bf(x) : float_to_half(x))
+#endif
+
 /* a double to memory, rounded once */
 #if defined(F32)
 #define STORED(x) ((float)(x))
