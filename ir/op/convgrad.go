@@ -99,10 +99,30 @@ func (o ConvGradWeight) Grad(b *ir.Builder, n *ir.Node, dOut []*ir.Value) []*ir.
 	return []*ir.Value{b.Add(o.conv().gradInput(x.Type.Shape), g, dy), b.Add(o.conv(), x, g)}
 }
 
-// Cost counts the products of the convolution.
+// Stretches is into how many pieces a device of thousands of threads may cut the sums, whose partial sums it then adds in order. A weight of few elements
+// has long sums (one product for each output position of the batch), and would leave most of such a device idle. It depends on shapes
+// alone, as the order of every sum does: about 512 tiles of 64 by 64, with 512 products or more in each.
+func (o ConvGradWeight) Stretches(dy ir.Shape) int64 {
+	const side, tiles, least = 64, 512, 512
+	if len(o.Shape) < 2 || o.Group < 1 || o.Shape.Elems() == 0 || len(dy) < 2 {
+		return 1
+	}
+	up := func(n int64) int64 { return (n + side - 1) / side }
+	own := up(o.Shape[0]/o.Group) * up(o.Shape[1:].Elems()) * o.Group
+	return max(1, min(tiles/own, dy[0]*dy[2:].Elems()/least))
+}
+
+// Cost counts the products of the convolution, and room for the partial sums of stretches in f32 (f64 for f64).
 func (o ConvGradWeight) Cost(in, out []ir.Type) ir.Work {
 	work := moved(in, out)
 	work.FLOPs = o.conv().flops(out[0].Shape, in[1].Shape)
+	if n := o.Stretches(in[1].Shape); n > 1 {
+		width := int64(4)
+		if out[0].DType == ir.F64 {
+			width = 8
+		}
+		work.PartialBytes = n * out[0].Shape.Elems() * width
+	}
 	return work
 }
 

@@ -125,7 +125,7 @@ func (f *fusion) build() (runtime.Kernel, error) {
 	e.args = append(e.args, int32(n), number(t.DType, lo), number(t.DType, hi))
 	if f.decode != nil {
 		b.in[1] = f.decode.In[0]
-		if ok = f.codes(&e, b.tensorCores(o, g), o); !ok {
+		if ok = f.codes(&e, b.tensorCores(o, g), o, g.m); !ok {
 			return nil, nil
 		}
 	}
@@ -157,9 +157,12 @@ func (f *fusion) addArgs(e *epilogue, t ir.Type, g *product) bool {
 	return true
 }
 
+// decodeRows is the most rows of a result whose kernel decodes weights in a way that takes as long as a tile's products.
+const decodeRows = 256
+
 // codes adds what the codes of the second operand mean. It has two axes; eight neighbours that a tensor-core kernel turns into halves at once have one scale, or eight
 // that follow one another.
-func (f *fusion) codes(e *epilogue, mma bool, o op.MatMul) bool {
+func (f *fusion) codes(e *epilogue, mma bool, o op.MatMul, rows int64) bool {
 	d := f.decode.Exec.Op.(op.Dequantize)
 	q, scale := f.decode.Exec.In[0].Type.Shape, f.decode.Exec.In[1].Type
 	if len(q) != 2 || max(q[0], q[1]) >= 1<<31 || mma && o.TransA {
@@ -178,6 +181,11 @@ func (f *fusion) codes(e *epilogue, mma bool, o op.MatMul) bool {
 		rs, cb, cs = scale.Shape[1], d.Block, 1
 	}
 	if mma && cs != 0 && cb != 1 && cb%mmaPiece != 0 || max(rb, rs, cb) >= 1<<31 {
+		return false
+	}
+	// Every tile of rows decodes the matrix again. Codes that a few instructions decode hide behind the products; with others only few rows make up for it.
+	quick := mma && (cs == 0 || cb != 1) && len(f.decode.In) != 3 && (d.Format == "int8" || d.Format == "nf4")
+	if !quick && rows > decodeRows {
 		return false
 	}
 	code, ok := codeArgs(d, f.decode.In, scale.DType)

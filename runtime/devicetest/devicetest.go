@@ -39,7 +39,17 @@ func Run(t *testing.T, opt Options) {
 // Lanes tests the lanes alone, for devices that are opened in several ways.
 func Lanes(t *testing.T, opt Options) { (&suite{opt: opt}).lanes(t) }
 
-type suite struct{ opt Options }
+// Products tests products of matrices, convolutions and attention alone, large ones, for devices that have several kernels for them.
+func Products(t *testing.T, opt Options) {
+	s := &suite{opt: opt, products: true}
+	t.Run("large", s.large)
+	t.Run("fuse", s.fuse)
+}
+
+type suite struct {
+	opt      Options
+	products bool // of what is large, try these alone
+}
 
 // testCase is one op on given operands. want holds what Eval says, f32 unrounded.
 type testCase struct {

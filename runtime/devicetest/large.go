@@ -45,6 +45,12 @@ func largeCases() []struct {
 		{wide, []ir.Type{f(3, 10, 33, 21), f(14, 5, 3, 5)}},
 		{op.ConvGradInput{Strides: wide.Strides, Dilations: wide.Dilations, Pads: wide.Pads, Group: 2, Shape: ir.Shape{3, 10, 33, 21}}, []ir.Type{f(14, 5, 3, 5), f(3, 14, 16, 18)}},
 		{op.ConvGradWeight{Strides: wide.Strides, Dilations: wide.Dilations, Pads: wide.Pads, Group: 2, Shape: ir.Shape{14, 5, 3, 5}}, []ir.Type{f(3, 10, 33, 21), f(3, 14, 16, 18)}},
+		{op.Conv{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}, Group: 1}, []ir.Type{f(2, 40, 13, 17), f(136, 40, 3, 3)}},
+		{op.ConvGradInput{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}, Group: 1, Shape: ir.Shape{2, 40, 13, 17}}, []ir.Type{f(136, 40, 3, 3), f(2, 136, 13, 17)}},
+		{op.ConvGradWeight{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}, Group: 1, Shape: ir.Shape{136, 40, 3, 3}}, []ir.Type{f(2, 40, 13, 17), f(2, 136, 13, 17)}},
+		{op.ConvGradWeight{Strides: []int64{2, 2}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}, Group: 1, Shape: ir.Shape{33, 35, 3, 3}}, []ir.Type{f(8, 35, 40, 40), f(8, 33, 20, 20)}},
+		{op.Attention{Scale: 0.25}, []ir.Type{f(2, 4, 70, 32), f(2, 2, 131, 32), f(2, 2, 131, 40), f(2, 1, 70, 131)}},
+		{op.Attention{Scale: 0.1}, []ir.Type{f(1, 2, 131, 128), f(1, 2, 67, 128), f(1, 2, 67, 128)}},
 		{op.MaxPool{Kernel: []int64{3, 3}, Strides: []int64{2, 2}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}}, []ir.Type{f(2, 3, 151, 149)}},
 		{op.MaxPoolGrad{Kernel: []int64{3, 3}, Strides: []int64{2, 2}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}}, []ir.Type{f(2, 3, 151, 149), f(2, 3, 76, 75)}},
 		{op.AvgPoolGrad{Kernel: []int64{3, 2}, Strides: []int64{1, 2}, Dilations: []int64{1, 1}, Pads: []int64{1, 0, 0, 1}, Shape: ir.Shape{2, 2, 151, 149}}, []ir.Type{f(2, 2, 150, 75)}},
@@ -64,9 +70,21 @@ func largeCases() []struct {
 	}
 }
 
+// isProduct tells whether an op multiplies matrices.
+func isProduct(o ir.Op) bool {
+	switch o.(type) {
+	case op.MatMul, op.Conv, op.ConvGradInput, op.ConvGradWeight, op.Attention, op.AttentionGrad, op.AttentionMaskGrad:
+		return true
+	}
+	return false
+}
+
 // large runs them all, with positive operands: cancellation would hide errors.
 func (s *suite) large(t *testing.T) {
 	for _, c := range largeCases() {
+		if s.products && !isProduct(c.op) {
+			continue
+		}
 		t.Run(ir.FormatOp(c.op), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			var in []ir.Tensor
@@ -84,8 +102,11 @@ func (s *suite) large(t *testing.T) {
 				x.Round()
 				in = append(in, x)
 			}
-			all := variants(t, "large", c.op, in)
-			if _, ok := c.op.(op.MatMul); ok { // narrow floats may have kernels of their own
+			var all []testCase
+			if !s.products {
+				all = variants(t, "large", c.op, in)
+			}
+			if isProduct(c.op) { // narrow floats may have kernels of their own
 				for _, d := range s.opt.DTypes {
 					if narrow, ok := retype(c.op, in, d); ok {
 						all = append(all, variants(t, d.String(), c.op, narrow)...)

@@ -51,7 +51,7 @@ KERNEL conv(T G *y, const T G *x, const T G *w, ARGS) {
 		int i2 = q2 + move2[kk], i1 = q1 + move1[kk], i0 = q0 + move0[kk];                                              \
 		inside_x(i0, i1, i2, in0, in1, in2) ? LOADC(from[boff[kk] + (i0 * in1 + i1) * in2 + i2]) : (C)0;                \
 	})
-#define PUT(row, c, v) to[((i64)((c) / positions) * groups * outs + (row)) * positions + (c) % positions] = STOREC(v)
+#define PUT(row, c, v) to[((i64)((c) / positions) * groups * outs + (row)) * positions + (c) % positions] = STOREC(v);
 #include "product.h"
 }
 
@@ -84,12 +84,14 @@ KERNEL conv_grad_input(T G *dx, const T G *w, const T G *dy, ARGS) {
 		}                                                                                                               \
 		whole && o0 < out0 && o1 < out1 && o2 < out2 ? LOADC(from[boff[kk] + (o0 * out1 + o1) * out2 + o2]) : (C)0;     \
 	})
-#define PUT(row, c, v) to[((i64)((c) / cells) * groups * channels + (row)) * cells + (c) % cells] = STOREC(v)
+#define PUT(row, c, v) to[((i64)((c) / cells) * groups * channels + (row)) * cells + (c) % cells] = STOREC(v);
 #include "product.h"
 }
 
-KERNEL conv_grad_weight(T G *dw, const T G *x, const T G *dy, ARGS) {
-	u32 cells = CELLS32, positions = POSITIONS32, taps = TAPS32, cols = channels * taps, depth = samples * positions, g = BIDZ;
+/* Blocks along z are stretches of the sum, then groups. With several stretches their sums go to scratch, [stretch][group][row][column], for conv_join. */
+KERNEL conv_grad_weight(T G *dw, const T G *x, const T G *dy, C G *scratch, u32 stretch, ARGS) {
+	u32 cells = CELLS32, positions = POSITIONS32, taps = TAPS32, cols = channels * taps, depth = samples * positions, g = BIDZ % groups;
+	u32 first = BIDZ / groups * stretch, steps = depth - first < stretch ? depth - first : stretch;
 	u32 row0 = BIDY * SIDE, col0 = BID * SIDE, col = col0 + (TID & 63), cell = col % taps;
 	int inside = col < cols;
 	int q2 = (int)(cell % (u32)k2) * d2 - p2, q1 = (int)(cell / (u32)k2 % (u32)k1) * d1 - p1, q0 = (int)(cell / (u32)(k1 * k2)) * d0 - p0;
@@ -97,12 +99,12 @@ KERNEL conv_grad_weight(T G *dw, const T G *x, const T G *dy, ARGS) {
 	const T G *slopes = dy + (i64)g * outs * positions;
 #define ROWS outs
 #define COLS cols
-#define DEPTH depth
+#define DEPTH steps
 #define TABLE(kk, k)                                                                              \
 	{                                                                                         \
-		u32 pos_ = (k) % positions;                                                       \
-		boff[kk] = (i64)((k) / positions) * groups * channels * cells;                    \
-		aoff[kk] = (i64)((k) / positions) * groups * outs * positions + pos_;             \
+		u32 k_ = first + (k), pos_ = k_ % positions;                                      \
+		boff[kk] = (i64)(k_ / positions) * groups * channels * cells;                    \
+		aoff[kk] = (i64)(k_ / positions) * groups * outs * positions + pos_;             \
 		move2[kk] = (int)(pos_ % (u32)out2) * s2;                                         \
 		move1[kk] = (int)(pos_ / (u32)out2 % (u32)out1) * s1;                             \
 		move0[kk] = (int)(pos_ / (u32)(out1 * out2)) * s0;                                \
@@ -113,6 +115,22 @@ KERNEL conv_grad_weight(T G *dw, const T G *x, const T G *dy, ARGS) {
 		int i2 = q2 + move2[kk], i1 = q1 + move1[kk], i0 = q0 + move0[kk];                                              \
 		inside_x(i0, i1, i2, in0, in1, in2) ? LOADC(from[boff[kk] + (i0 * in1 + i1) * in2 + i2]) : (C)0;                \
 	})
-#define PUT(row, c, v) dw[(i64)(g * outs + (row)) * cols + (c)] = STOREC(v)
+#define PUT(row, c, v)                                                                    \
+	if (scratch) {                                                                    \
+		scratch[(i64)(BIDZ * outs + (row)) * cols + (c)] = v;                     \
+	} else {                                                                          \
+		dw[(i64)(g * outs + (row)) * cols + (c)] = STOREC(v);                     \
+	}
 #include "product.h"
+}
+
+/* the sums of stretches, in order */
+KERNEL conv_join(T G *dw, const C G *scratch, i64 n, i64 stretches HALF_ARG) {
+	EACH(i, n) {
+		C sum = scratch[i];
+		for (i64 s = 1; s < stretches; s++) {
+			sum += scratch[s * n + i];
+		}
+		dw[i] = STOREC(sum);
+	}
 }

@@ -47,6 +47,7 @@ pool f32 f64 h16
 dequantize -
 matmul f32 f64 h16
 matmulmma f16 bf16:80
+convmma f16 bf16:80
 conv f32 f64 h16
 attention f32 f64 h16
 LIST
@@ -59,7 +60,7 @@ compile() { # target ptx file module macro
   "$clang" --target=nvptx64-nvidia-cuda "-march=$1" "-D${1^^}" -Xclang -target-feature -Xclang "+$2" -O3 -ffreestanding -fno-math-errno -ffp-contract=off \
     -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-parameter -Wno-unknown-attributes ${5:+-D$5} -S "$3.c" -o - |
     sed -e 's/[[:space:]]*\/\/.*$//' -e '/^[[:space:]]*$/d' |
-    awk '/\.entry/ { entry = 1; wide = /coded|matmul_fused/ } { print } entry && $0 == ")" { print ".maxntid 256, 1, 1"; if (wide) print ".minnctapersm 1"; entry = 0 }' >"$out/$1/$4.ptx"
+    awk -v module="$4" '/\.entry/ { entry = 1; wide = /coded|matmul_fused/ || module ~ /^(conv|attention)_f64$/ } { print } entry && $0 == ")" { print ".maxntid 256, 1, 1"; if (wide) print ".minnctapersm 1"; entry = 0 }' >"$out/$1/$4.ptx"
 }
 modules | while read -r file types; do
   if [ $# -gt 0 ] && [[ " $* " != *" $file "* ]]; then

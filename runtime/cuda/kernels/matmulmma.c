@@ -6,11 +6,7 @@
  * 8 or 4 bits, which become halves on their way into shared memory. */
 #include "dequantize.h"
 #include "epilogue.h"
-#include "mma.h"
-
-enum { SIDE = 128, DEEP = 32, PITCH = DEEP + 8, TURNED = SIDE + 8, BUFFER = SIDE * PITCH };
-
-static S u16 room[4 * BUFFER] __attribute__((aligned(16))); /* a and b, twice; then the result where an epilogue reads it */
+#include "tile.h"
 
 /* A thread brings two of the 512 pieces of 8 elements of each tile: where from, where to, how far along k, and whether the piece is inside along rows. */
 typedef struct {
@@ -93,14 +89,39 @@ INLINE void fetch_codes(codes *p, int left, i64 lead, int format) {
 	}
 }
 
+/* Eight halves of a piece that has one scale and no zero: what most weights are. */
+#define EIGHT(code)                                                                          \
+	{                                                                                    \
+		quad h;                                                                      \
+		for (u32 i = 0; i < 4; i++) {                                                \
+			h[i] = both(code(2 * i) * s, code(2 * i + 1) * s);                   \
+		}                                                                            \
+		*(quad S *)(u64)(to) = h;                                                    \
+	}
+#define BYTE(i) (float)(i8)(half[(i) / 4] >> (i) % 4 * 8)
+#define NIBBLE(i) table[half[0] >> (i) * 4 & 15]
+
+static S float table[16]; /* nf4, where threads find different entries at once */
+
 INLINE void land_codes(codes *p, u32 buffer, GROUPS, SCALE) {
-	u32 bits = format >= INT4 ? 4 : 8, mask = format >= INT4 ? 15 : 255;
+	u32 bits = format >= INT4 ? 4 : 8, mask = format >= INT4 ? 15 : 255, step = cb == 1 ? cs : 0;
+	int quick = step == 0 && zero == 0 && (format == INT8 || format == NF4);
 #pragma nounroll
 	for (u32 e = 0; e < 2; e++) {
 		u64 data = e ? p->data[1] : p->data[0];
 		i64 g = (i64)((e ? p->row[1] : p->row[0]) / rb) * rs + (i64)((e ? p->col[1] : p->col[0]) / cb) * cs;
-		u32 step = cb == 1 ? cs : 0, to = (e ? p->to[1] : p->to[0]) + buffer;
+		u32 to = (e ? p->to[1] : p->to[0]) + buffer;
 		int there = e ? p->there[1] : p->there[0];
+		if (quick) {
+			float s = there ? scaled(1, g, SCALE_PASS) : 0;
+			u32 half[2] = {(u32)data, (u32)(data >> 32)};
+			if (format == INT8) {
+				EIGHT(BYTE)
+			} else {
+				EIGHT(NIBBLE)
+			}
+			continue;
+		}
 #pragma nounroll
 		for (u32 i = 0; i < 8; i += 2) {
 			float low = there ? scaled(meaning((u32)data & mask, format), g, SCALE_PASS) : 0;
@@ -132,6 +153,10 @@ INLINE void product(int kind, int turn_a, int turn_b, T G *y, const T G *a, cons
 	fetch(&pa, 0, left, step_a);
 	land(&pa, 0);
 	if (kind == QUANTIZED) {
+		if (TID < 16) {
+			table[TID] = nf4[TID];
+		}
+		SYNC();
 		pc = begin_codes(room + BUFFER, (const u8 G *)b, col0, n, turn_b);
 		fetch_codes(&pc, left, lead_b, format);
 		land_codes(&pc, 0, GROUPS_PASS, SCALE_PASS);
@@ -155,25 +180,15 @@ INLINE void product(int kind, int turn_a, int turn_b, T G *y, const T G *a, cons
 		copies_begun();
 		COPIES_LANDED(1);
 		SYNC();
-#pragma unroll
-		for (u32 kk = 0; kk < DEEP; kk += 16) {
-			u32 x[4][4], z[2][4];
-#pragma unroll
-			for (u32 i = 0; i < 4; i++) { /* 16 rows by 16: quarters ordered rows first */
-				u32 row = wr + i * 16 + (q & 1) * 8, col = kk + (q >> 1) * 8;
-				load4(x[i], as + 2 * (turn_a ? (col + r) * TURNED + row : (row + r) * PITCH + col), turn_a);
+		if (kind == QUANTIZED) { /* decoding between the steps of a tile would only get into the way */
+#pragma nounroll
+			for (u32 kk = 0; kk < DEEP; kk += 16) {
+				advance(sum, as, bs, kk, wr, wc, r, q, turn_a, turn_b);
 			}
+		} else {
 #pragma unroll
-			for (u32 j = 0; j < 2; j++) { /* 16 columns by 16: quarters ordered k first */
-				u32 row = wc + j * 16 + (q >> 1) * 8, col = kk + (q & 1) * 8;
-				load4(z[j], bs + 2 * (turn_b ? (col + r) * TURNED + row : (row + r) * PITCH + col), turn_b);
-			}
-#pragma unroll
-			for (u32 i = 0; i < 4; i++) {
-#pragma unroll
-				for (u32 j = 0; j < 4; j++) {
-					multiply(sum[i][j], x[i], z[j >> 1] + (j & 1) * 2);
-				}
+			for (u32 kk = 0; kk < DEEP; kk += 16) {
+				advance(sum, as, bs, kk, wr, wc, r, q, turn_a, turn_b);
 			}
 		}
 		if (left > DEEP) {
@@ -186,35 +201,32 @@ INLINE void product(int kind, int turn_a, int turn_b, T G *y, const T G *a, cons
 		}
 		SYNC();
 	}
-#pragma unroll
-	for (u32 i = 0; i < 4; i++) {
-#pragma unroll
-		for (u32 j = 0; j < 4; j++) {
-#pragma unroll
-			for (u32 h = 0; h < 2; h++) {
-				u32 down = wr + i * 16 + h * 8 + (lane >> 2), right = wc + j * 8 + (lane & 3) * 2;
-				u32 two = both(sum[i][j][2 * h], sum[i][j][2 * h + 1]);
-				if (kind != PLAIN) {
-					*(S u32 *)(room + down * TURNED + right) = two;
-					continue;
-				}
-				i64 row = row0 + down, col = col0 + right;
-				if (row < m && col < n) {
-					y[row * n + col] = (u16)two;
-				}
-				if (row < m && col + 1 < n) {
-					y[row * n + col + 1] = (u16)(two >> 16);
-				}
-			}
-		}
-	}
 	if (kind != PLAIN) {
+		gather(sum, wr, wc, lane);
 		SYNC();
 #pragma nounroll
 		for (u32 t = TID; t < SIDE * SIDE; t += 256) {
 			i64 row = row0 + (t >> 7), col = col0 + (t & 127);
 			if (row < m && col < n) {
 				y[row * n + col] = finished(room[(t >> 7) * TURNED + (t & 127)], add, row * add_row + col * add_col, act, alpha, beta);
+			}
+		}
+		return;
+	}
+#pragma unroll
+	for (u32 i = 0; i < 4; i++) {
+#pragma unroll
+		for (u32 j = 0; j < 4; j++) {
+#pragma unroll
+			for (u32 h = 0; h < 2; h++) {
+				i64 row = row0 + wr + i * 16 + h * 8 + (lane >> 2), col = col0 + wc + j * 8 + (lane & 3) * 2;
+				u32 two = both(sum[i][j][2 * h], sum[i][j][2 * h + 1]);
+				if (row < m && col < n) {
+					y[row * n + col] = (u16)two;
+				}
+				if (row < m && col + 1 < n) {
+					y[row * n + col + 1] = (u16)(two >> 16);
+				}
 			}
 		}
 	}

@@ -1,6 +1,6 @@
 /* The body of a kernel that multiplies two matrices which are read element by element: ROWS x DEPTH by DEPTH x COLS, extents of 32 bits. What a step k of the
  * sum means is worked out once a block: TABLE(kk, k) fills row kk of the tables below, from which A(row, kk) and B(kk) read, the latter at the
- * thread's own column, which exists if `inside`. PUT(row, col, value) stores; row0 and col0 are the corner of the block's tile. matmul.c says how
+ * thread's own column, which exists if `inside`. PUT(row, col, value) is a statement that stores; row0 and col0 are the corner of the block's tile. matmul.c says how
  * sums are taken. */
 {
 	static S C as[DEEP][SIDE + 4], bs[DEEP][SIDE + 4];
@@ -64,7 +64,7 @@
 		for (u32 t = TID; t < 16 * SIDE; t += 256) {
 			u32 row = row0 + (t >> 6) * 4 + j, c = col0 + (t & 63);
 			if (row < ROWS && c < COLS) {
-				PUT(row, c, as[t >> 6][t & 63]);
+				PUT(row, c, as[t >> 6][t & 63])
 			}
 		}
 		SYNC();
