@@ -3,6 +3,8 @@
 package cuda
 
 import (
+	"slices"
+
 	"aitk/ir"
 	"aitk/ir/op"
 )
@@ -48,6 +50,9 @@ func attentionKernel(b *builder) (*kernel, error) {
 	} else {
 		shape = append(shape, uint64(0), int32(0), int64(0), int64(0), int64(0), int64(0))
 	}
+	if rows := b.attentionMMA(d); rows > 0 {
+		return b.k, b.launchAttentionMMA(d, rows, mask, shape)
+	}
 	shape = append(shape, tail...)
 	var operands []any
 	for _, s := range b.in[:min(mask, len(b.in))] {
@@ -72,4 +77,45 @@ func attentionKernel(b *builder) (*kernel, error) {
 	grid := [3]int{int(out[0] * out[1] * tiles(d.Queries) * tiles(d.Keys)), 1, 1}
 	all := append([]any{b.out[0]}, operands...)
 	return b.k, b.launch(module, "attention_dmask", grid, threads, 0, append(append(all, d.Batch, out[0], out[1]), shape...)...)
+}
+
+// attentionMMA is how many queries or keys a block of attentionmma.h takes; 0 where tensor cores do not serve: rows are copied in pieces of 16 bytes, and the gradient to a mask is
+// no product of matrices.
+func (b *builder) attentionMMA(d op.AttentionDims) int64 {
+	wide := max(d.Size, d.Width)
+	if _, ok := b.x.Op.(op.AttentionMaskGrad); ok || !b.dev.multiplies(b.inType(0).DType) || min(d.Size, d.Width) < mmaPiece || wide > 128 || d.Size%mmaPiece != 0 || d.Width%mmaPiece != 0 {
+		return 0
+	}
+	for _, s := range slices.Concat(b.in, b.out) {
+		if addressOf(s)%16 != 0 {
+			return 0
+		}
+	}
+	if wide <= 64 {
+		return 64
+	}
+	return 32
+}
+
+// launchAttentionMMA has a warp for each 16 rows of a block.
+func (b *builder) launchAttentionMMA(d op.AttentionDims, rows int64, mask int, shape []any) error {
+	module := mmaModule("attention64mma", b.inType(0).DType)
+	if rows == 32 {
+		module = mmaModule("attention128mma", b.inType(0).DType)
+	}
+	args := func(first ...any) []any {
+		for _, s := range b.in[:min(mask, len(b.in))] {
+			first = append(first, s)
+		}
+		return append(first, shape...)
+	}
+	grid := func(heads, n int64) [3]int { return [3]int{int(d.Batch * heads * ((n + rows - 1) / rows)), 1, 1} }
+	block := int(2 * rows)
+	if _, ok := b.x.Op.(op.Attention); ok {
+		return b.launch(module, "attention", grid(d.Heads, d.Queries), block, 0, args(b.out[0], b.out[1])...)
+	}
+	if err := b.launch(module, "attention_dq", grid(d.Heads, d.Queries), block, 0, args(b.out[0])...); err != nil {
+		return err
+	}
+	return b.launch(module, "attention_dkv", grid(d.Groups, d.Keys), block, 0, args(b.out[1], b.out[2])...)
 }

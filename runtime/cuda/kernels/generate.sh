@@ -50,6 +50,8 @@ matmulmma f16 bf16:80
 convmma f16 bf16:80
 conv f32 f64 h16
 attention f32 f64 h16
+attention64mma f16 bf16:80
+attention128mma f16 bf16:80
 LIST
 }
 
