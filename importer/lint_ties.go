@@ -50,7 +50,7 @@ func (l *linter) copies() {
 			if a == b || va.param == vb.param || va.shape.Elems() != vb.shape.Elems() || l.src.tensors[a].typ.Bytes() > tieBytes {
 				continue
 			}
-			same, err := l.sameValues(l.src.tensors[a], l.src.tensors[b])
+			same, _, err := l.w.equalMatrices(l.src.tensors[a], l.src.tensors[b])
 			if err == nil && same {
 				l.of(vb.param.Name, LostTie, LintWarning, "export so that the tie survives (optimize=False, do_constant_folding=False), or freeze one of them: --freeze "+shellWord(vb.param.Name),
 					"%q holds the values of %q in a tensor of its own: if the module ties them, training drives them apart", vb.param.Name, va.param.Name)
@@ -75,24 +75,6 @@ func (l *linter) matrices(ops ...string) []string {
 		}
 	}
 	return names
-}
-
-// sameValues compares two matrices, also turned, and takes no matrix of equal elements for a copy of another.
-func (l *linter) sameValues(a, b *tensor) (bool, error) {
-	turned := a.typ.Shape[0] == b.typ.Shape[1] && a.typ.Shape[1] == b.typ.Shape[0]
-	if a.typ.DType != b.typ.DType || !turned && !a.typ.Shape.Equal(b.typ.Shape) || a.init.Kind == ir.InitAbsent || b.init.Kind == ir.InitAbsent ||
-		a.init.Kind == ir.InitFill || b.init.Kind == ir.InitFill {
-		return false, nil
-	}
-	ra, err := l.src.file.bytes(a.init)
-	if err != nil || uniform(ra, int(a.typ.DType.Bits()/8)) {
-		return false, err
-	}
-	rb, err := l.src.file.bytes(b.init)
-	if err != nil {
-		return false, err
-	}
-	return a.typ.Shape.Equal(b.typ.Shape) && string(ra) == string(rb) || turned && string(transposeBytes(ra, a.typ)) == string(rb), nil
 }
 
 // uniform tells whether all elements of so many bytes are equal.

@@ -136,3 +136,23 @@ func TestFusedWeights(t *testing.T) {
 		t.Errorf("--train * trains %q", got)
 	}
 }
+
+// TestNamelessTie: a nameless head that holds the transpose of the embedding is the embedding; one with other values is not.
+func TestNamelessTie(t *testing.T) {
+	for _, c := range []struct {
+		head []float32
+		tied bool
+	}{{[]float32{1, 3, 5, 2, 4, 6}, true}, {[]float32{1, 3, 5, 2, 4, 7}, false}} {
+		m := model(17, []*onnxpb.ValueInfoProto{vi("ids", onnxpb.TensorProto_INT64, 2)}, []*onnxpb.TensorProto{floats("val_4", []int64{2, 3}, c.head...), floats("tok.weight", []int64{3, 2}, 1, 2, 3, 4, 5, 6)},
+			node("Gather", "g", in("tok.weight", "ids"), in("a")), node("MatMul", "m", in("a", "val_4"), in("y")))
+		path := save(t, m)
+		g := mustImport(t, path, Options{}).Graph
+		p := g.Param("tok.weight")
+		if p == nil || slices.Contains(p.Aliases, "val_4") != c.tied || g.Param("val_4") != nil && c.tied {
+			t.Errorf("tied %v: %v", c.tied, g)
+		}
+		if findings, err := Lint(path, LintOptions{}); err != nil || hasCode(findings, LostTie) != c.tied || hasCode(findings, HiddenWeight) == c.tied {
+			t.Errorf("tied %v: lint says %v, %v", c.tied, findings, err)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"math"
@@ -72,6 +71,9 @@ func classify(s *source) (*weights, error) {
 	}
 	w.identities()
 	if err := w.retie(); err != nil {
+		return nil, err
+	}
+	if err := w.retieNameless(); err != nil {
 		return nil, err
 	}
 	w.splitTies()
@@ -333,51 +335,6 @@ func isCall(name string) bool {
 		return true
 	}
 	return false
-}
-
-// retie joins a weight that the exporter stored twice, once transposed: the head of a language model and its embedding. Metadata
-// gave both the same name; the bytes decide.
-func (w *weights) retie() error {
-	for _, p := range slices.Clone(w.params) {
-		from := w.src.meta.parameters(w.src.meta.foldedFrom[p.Name])
-		v := w.views[p.Name]
-		if v == nil || !v.transposed || len(from) != 1 || w.named[from[0]] == nil || w.named[from[0]] == p {
-			continue
-		}
-		first := w.named[from[0]]
-		same, err := w.sameContent(first, p)
-		if err != nil {
-			return err
-		}
-		if !same {
-			p.Reason += ", but its values differ"
-			continue
-		}
-		w.ties = append(w.ties, tie{lost: true, param: first, tensor: p.Name})
-		first.Aliases = append(first.Aliases, p.Name)
-		v.param = first
-		w.params = slices.DeleteFunc(w.params, func(q *param) bool { return q == p })
-		delete(w.named, p.Name)
-	}
-	return nil
-}
-
-// sameContent compares the values of two parameters.
-func (w *weights) sameContent(a, b *param) (bool, error) {
-	if !a.Type.Equal(b.Type) || a.Init.Kind == ir.InitAbsent || b.Init.Kind == ir.InitAbsent {
-		return false, nil
-	}
-	var raw [2][]byte
-	for i, p := range []*param{a, b} {
-		var err error
-		if raw[i], err = w.src.file.bytes(p.Init); err != nil {
-			return false, w.src.fail(ir.Failed, "parameter %q: %w", p.Name, err)
-		}
-		if p.Init.File.Transposed {
-			raw[i] = transposeBytes(raw[i], ir.T(p.Type.DType, p.Type.Shape[1], p.Type.Shape[0]))
-		}
-	}
-	return bytes.Equal(raw[0], raw[1]), nil
 }
 
 // splitTies looks at parameters of the module for which the file has no tensor: their module's node reads another parameter's
