@@ -61,10 +61,11 @@ test-cuda:
 	$(CUDA_ENV) $(GO) test -tags cuda -timeout 30m $(CUDA_TESTS)
 	$(CUDA_ENV) $(GO) test -tags cuda -timeout 30m -run CUDA ./cmd/aitk
 
-# All steps of the trainings, every order of the device with every budget, and each call of the driver as the one that fails.
+# All steps of the trainings, every order of the device with every budget, each call of the driver as the one that fails, and lanes under the race detector.
 test-cuda-long:
 	$(CUDA_ENV) $(GO) test -tags "cuda long" -timeout 4h -v ./internal/e2e/oncuda
 	$(CUDA_ENV) $(GO) test -tags cuda -timeout 4h -run CUDA ./cmd/aitk -lost 1
+	$(CUDA_ENV) $(GO) test -race -tags cuda -timeout 1h -run 'TestConformance/(lanes|load|data)|TestGraphs|TestLost|TestOverlap|TestPlanted' ./runtime/cuda
 
 test-gpu:
 	AITK_GPU=1 $(CUDA_ENV) $(GO) test -tags cuda -count 1 -v -timeout 30m $(CUDA_TESTS)
