@@ -166,8 +166,11 @@ func (l *linter) hidden() {
 			l.of(v.param.Name, HiddenWeight, LintInfo, "", "it lies in node %q and not among the initializers; it trains all the same", nodeLabel(l.src.graph.Node[l.src.def[name]]))
 		case v != nil || l.src.meta.kind[name] == "BUFFER" || strings.Contains(name, "inv_freq"):
 		case l.weightLike(t):
-			remedy := "if it is a weight, train it: --train " + shellWord(name) + "; in PyTorch make it an nn.Parameter before the export"
-			l.of(name, HiddenWeight, LintWarning, remedy, "a float tensor %v in the place of a weight that is no parameter: %s; it stays as it is", t.typ, l.whyBuffer(name))
+			remedy := "if it is a weight, train it: --train " + shellWord(name)
+			if isTemporary(name) {
+				remedy = "if they are weights, train them by name, or all of a kind: --train " + shellWord(strings.TrimRight(name, "0123456789")+"*")
+			}
+			l.of(name, HiddenWeight, LintWarning, remedy+"; in PyTorch make it an nn.Parameter before the export", "a float tensor in the place of a weight that is no parameter: %s; it stays as it is", l.whyBuffer(name))
 		}
 	}
 }

@@ -63,6 +63,12 @@ func whyNot(domain, name string) string {
 	case strings.HasPrefix(name, "Sequence") || strings.HasPrefix(name, "Optional"):
 		return "sequences and optionals exist only where a constant takes a tensor out of them"
 	}
+	switch name {
+	case "MaxRoiPool":
+		return "bins of which the extent is the content of an input; RoiAlign is imported"
+	case "MatMulBnb4":
+		return "4-bit floats of another packing; MatMulNBits is imported"
+	}
 	return "no lowering"
 }
 
