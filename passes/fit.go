@@ -25,8 +25,7 @@ type AliveTensor struct {
 }
 
 func (e *FitError) Error() string {
-	s := fmt.Sprintf("does not fit: the budget is %d bytes, the smallest arena the planner can do is %d bytes, and no plan can have a peak below %d bytes", e.BudgetBytes, e.MinimumBytes,
-		e.BoundBytes)
+	s := fmt.Sprintf("does not fit: the budget is %d bytes, the smallest arena the planner can do is %d bytes", e.BudgetBytes, e.MinimumBytes)
 	if at := e.At.String(); at != "" || e.AtOp != "" {
 		s += fmt.Sprintf("; the peak is at %s %s", e.AtOp, at)
 	}
@@ -35,6 +34,11 @@ func (e *FitError) Error() string {
 		for _, a := range e.Alive {
 			s += fmt.Sprintf("\n  %12d  %-15s %s", a.Bytes, a.Category, a.Name)
 		}
+	}
+	if e.BoundBytes > e.BudgetBytes {
+		s += fmt.Sprintf("\n  no plan of this order fits: none has a peak below %d bytes, at any cost", e.BoundBytes)
+	} else {
+		s += fmt.Sprintf("\n  whether another plan fits is open: none has a peak below %d bytes, at any cost", e.BoundBytes)
 	}
 	s += fmt.Sprintf("\n  use --budget %d or more", e.MinimumBytes)
 	for _, a := range e.Advice {

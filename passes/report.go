@@ -46,18 +46,27 @@ func (c *compiler) proved() *plan.Plan {
 	return p
 }
 
-// bounds adds what no plan can beat: on the device peak over all programs, and on the time of a step within the budget. The solver's bytes are
-// rounded up to the arena's unit and the plan's are not, so the bound on them may come out above the peak of a plan that meets it.
+// bounds adds what no plan can beat: on the device peak over all programs, and on the time of a step within the budget.
 func (c *compiler) bounds(r *plan.Report) {
-	for i, g := range c.copies() {
-		p := c.problem(g, nil, limits{device: c.budget, host: c.HostBudgetBytes, swap: c.Swap})
-		b := memory.Bounds(&p.Problem)
-		r.BoundBytes = max(r.BoundBytes, b.PeakBytes)
-		if i == 0 && c.budget >= c.smallest.device() && r.UnlimitedStepPicos > 0 {
-			r.OverheadBoundPPM = int64(float64(b.OverheadPicos) / float64(r.UnlimitedStepPicos) * 1e6)
-		}
+	r.BoundBytes = min(c.peakBound(), r.PeakBytes)
+	if c.budget < c.smallest.device() || r.UnlimitedStepPicos == 0 {
+		return
 	}
-	r.BoundBytes = min(r.BoundBytes, r.PeakBytes)
+	p := c.problem(c.copies()[0], nil, limits{device: c.budget, host: c.HostBudgetBytes, swap: c.Swap})
+	r.OverheadBoundPPM = int64(float64(memory.Bounds(&p.Problem).OverheadPicos) / float64(r.UnlimitedStepPicos) * 1e6)
+}
+
+// peakBound is the bound on live bytes over all programs, for any budget. The solver's bytes are rounded up to the arena's unit; here they are the values' own, so that
+// no plan has less.
+func (c *compiler) peakBound() (bytes int64) {
+	exact, own := *c, *c.Profile
+	own.AlignBytes = 1
+	exact.Profile = &own
+	for _, g := range c.copies() {
+		p := exact.problem(g, nil, limits{device: -1, host: c.HostBudgetBytes, swap: c.Swap})
+		bytes = max(bytes, memory.Bounds(&p.Problem).PeakBytes)
+	}
+	return bytes
 }
 
 // countWork adds up the step's arithmetic.

@@ -42,12 +42,14 @@ func Sweep(ctx *Context, o MemoryOptions, n int) ([]Point, error) {
 	if err := s.search(); err != nil {
 		return nil, err
 	}
+	bound := c.peakBound()
 	for k, x := range s.best {
 		p := &s.points[k]
 		c.chosen, c.budget = x, p.BudgetBytes
 		p.Plan = c.proved()
 		reportQuantized(&p.Plan.Report, ctx)
-		p.Plan.Report.OverheadBoundPPM = p.OverheadBoundPPM
+		r := &p.Plan.Report
+		r.OverheadBoundPPM, r.BoundBytes = p.OverheadBoundPPM, min(bound, r.PeakBytes)
 		p.Plan.SetAdapters(ctx.Adapters)
 	}
 	return s.points, nil

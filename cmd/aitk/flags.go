@@ -99,9 +99,12 @@ func viewOptions() []option {
 	}
 	return []option{
 		{"onnx", "", "the operators of ONNX instead: opsets, import, gradient (docs/ops.md is this)", "ops", false, false, on(func(s *settings) *bool { return &s.onnx })},
-		{"json", "=FILE", "all figures for programs", "plan estimate inspect lint ops passes solve doctor version", false, false, show("json")},
+		{"json", "=FILE", "all figures for programs", "plan diff estimate inspect lint ops passes solve doctor version", false, false, show("json")},
 		{"dot", "=FILE", "the schedule as a graph for Graphviz", "plan", false, false, show("dot")},
 		{"csv", "=FILE", "the buffers, one row for each stretch of life", "plan", false, false, show("csv")},
+		{"svg", "=FILE", "the arenas over time, a rectangle for each stretch of life", "plan", false, false, show("svg")},
+		{"html", "=FILE", "a page: the summary, that picture, and what became of every tensor and why", "plan", false, false, show("html")},
+		{"trace", "=FILE", "the predicted timeline for chrome://tracing and Perfetto", "plan", false, false, show("trace")},
 		{"explain", "=FILE", "every instruction with its reads, writes and live bytes", "plan", false, false, show("explain")},
 	}
 }

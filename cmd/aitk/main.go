@@ -39,6 +39,7 @@ func commands() []command {
 		estimateCommand(),
 		optCommand(),
 		solveCommand(),
+		diffCommand(),
 		doctorCommand(),
 		calibrateCommand(),
 		versionCommand(),

@@ -54,12 +54,12 @@ func plan(p memory.Problem, budget int64, free bool, judge func(*memory.Free) er
 	return x, judge(f)
 }
 
-// verdict is the budget that nothing was found for.
-func (x *outcome) verdict() string {
+// verdict says of a budget that nothing was found for whether that is proved, and by what.
+func (x *outcome) verdict() (word, why string) {
 	if x.misfit.BudgetBytes < x.misfit.BoundBytes {
-		return fmt.Sprintf("infeasible: op degree %d", x.misfit.BoundBytes)
+		return "infeasible", fmt.Sprintf("op degree %d", x.misfit.BoundBytes)
 	}
-	return fmt.Sprintf("undecided: smallest found %d, op degree %d", x.misfit.MinimumBytes, x.misfit.BoundBytes)
+	return "undecided", fmt.Sprintf("found %d, op degree %d", x.misfit.MinimumBytes, x.misfit.BoundBytes)
 }
 
 func readGraph(file string) (*moccasin.Graph, int64, error) {
@@ -88,10 +88,11 @@ func replayed(g *moccasin.Graph, budget int64) func(*memory.Free) error {
 	}
 }
 
-// goal is the smaller of two values of others and how far x is above it, in percentage points.
+// goal is how far x is above the smaller of two values of others, in percentage points. What was published has one decimal: where the reference rounds to the same, it
+// says more.
 func goal(published, reference, x float64) string {
 	best := published
-	if best < 0 || reference >= 0 && reference < best {
+	if best < 0 || reference >= 0 && reference < best+0.0501 {
 		best = reference
 	}
 	if best < 0 {
@@ -119,7 +120,8 @@ func fixedOrder(r *report) error {
 			}
 			cells := []string{graph.name, fmt.Sprintf("%d %%", row.permille/10), known(row.published), known(row.reference)}
 			if x.misfit != nil {
-				r.row(append(cells, x.verdict(), "", "", known(row.bound), "", secs(x.seconds), "")...)
+				word, why := x.verdict()
+				r.row(append(cells, word, "", why, known(row.bound), "", secs(x.seconds), "")...)
 				continue
 			}
 			gap := (1+x.overhead)/(1+x.bound) - 1
@@ -150,7 +152,8 @@ func freeOrder(r *report) error {
 		}
 		cells := []string{row.file, fmt.Sprintf("%d %%", row.permille/10), known(row.fastSA) + star, known(row.reference)}
 		if x.misfit != nil {
-			r.row(append(cells, x.verdict(), "", secs(x.seconds), "")...)
+			word, why := x.verdict()
+			r.row(append(cells, word, why, secs(x.seconds), "")...)
 			continue
 		}
 		r.row(append(cells, percent(x.overhead), goal(row.fastSA, none, 100*x.overhead), secs(x.seconds), secs(x.best))...)
@@ -186,7 +189,8 @@ func trainingSteps(r *report) error {
 		}
 		cells := []string{fmt.Sprint(row.blocks), attention(row.explicit), fmt.Sprintf("%d %%", row.permille/10), known(row.reference)}
 		if x.misfit != nil {
-			r.row(append(cells, x.verdict(), "", "", known(row.bound), "", secs(x.seconds))...)
+			word, why := x.verdict()
+			r.row(append(cells, word, "", why, known(row.bound), "", secs(x.seconds))...)
 			continue
 		}
 		r.row(append(cells, percent(x.overhead), goal(row.reference, none, 100*x.overhead), percent(x.bound), known(row.bound), percent((1+x.overhead)/(1+x.bound)-1), secs(x.seconds))...)
@@ -209,7 +213,8 @@ func joint(r *report) error {
 			}
 			cells := []string{attention(row.explicit), fmt.Sprintf("%d %%", row.permille/10), fmt.Sprint(rate), known(row.bounds[k])}
 			if x.misfit != nil {
-				r.row(append(cells, x.verdict(), "", "", secs(x.seconds))...)
+				word, why := x.verdict()
+				r.row(append(cells, word, why, "", secs(x.seconds))...)
 				continue
 			}
 			r.row(append(cells, percent(x.overhead), percent(x.bound), percent((1+x.overhead)/(1+max(x.bound, row.bounds[k]/100))-1), secs(x.seconds))...)
