@@ -284,22 +284,21 @@ func (p *placement) pack(prof *cost.Profile) error {
 	return nil
 }
 
-// Thousands of buffers that the heuristics place within a thousandth of the bound are left at that: one placement is made for each candidate, and the
-// exact search takes the longer the less there is to win.
+// What is spent on one placement where the quick orders leave a gap: one is made for each candidate. Thousands of buffers are left at a thousandth
+// above the bound, as the search takes the longer the less there is to win.
 const (
+	packTries   = 60
+	packNodes   = 10_000
 	manyBuffers = 1000
-	enoughFrac  = 1000
-	exactVisits = 50_000 // of buffers up to manyBuffers, in nodes of the exact search; fewer where each node costs more
+	enough      = 1000
 )
 
 // packArena finds the offsets of one arena.
 func packArena(buffers []pack.Buffer) (pack.Result, error) {
-	if len(buffers) <= manyBuffers {
-		return pack.Pack(buffers, pack.Options{})
+	o := pack.Options{Tries: packTries, Nodes: packNodes}
+	if len(buffers) > manyBuffers {
+		o.Enough = enough
+		o.Nodes = packNodes * manyBuffers / int64(len(buffers))
 	}
-	r, err := pack.Pack(buffers, pack.Options{Nodes: -1})
-	if err != nil || r.ArenaBytes-r.BoundBytes <= r.BoundBytes/enoughFrac {
-		return r, err
-	}
-	return pack.Pack(buffers, pack.Options{Nodes: max(exactVisits*manyBuffers/int64(len(buffers)), 1000)})
+	return pack.Pack(buffers, o)
 }

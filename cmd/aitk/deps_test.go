@@ -33,7 +33,7 @@ const lattice = `
 	importer < importer/onnxgo
 
 	ir < passes/cost
-	passes/pack < passes/pack/packcsv
+	passes/pack < passes/pack/packcsv, passes/pack/tracegen
 	ir, ir/op, ir/plan, ir/plan/check, passes/cost, passes/memory, passes/pack < passes
 	passes/memory < passes/memory/networks
 	passes/memory/networks < cmd/aitk
@@ -72,7 +72,7 @@ const testLattice = `
 	ir/plan/check, ir/op, ir/gen < ir/plan, ir/plan/check
 	internal/safetensors, internal/weights, ir/gen < importer, passes, internal/quant
 	passes/memory/moccasin < passes/memory
-	passes/pack/packcsv < passes/pack
+	passes/pack/packcsv, passes/pack/tracegen < passes/pack
 	ir/gen, runtime/null, runtime/cpu, runtime/ref < runtime, runtime/train
 	passes/memory/networks < passes/memory
 	runtime/devicetest, runtime/ref, ir/gen < runtime/cpu, runtime/cuda, runtime/null

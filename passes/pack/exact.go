@@ -244,8 +244,8 @@ func (x *exact) descend(list []int32) bool {
 			x.undo(logged, placed)
 		}
 		x.stack = x.stack[:at]
+		x.weight[t]++
 		if !spare {
-			x.weight[t]++
 			return false
 		}
 		x.log = append(x.log, change{x.floor[t], t, false})

@@ -1,35 +1,252 @@
 package pack
 
-// heuristics runs the valley skyline in both directions of time and first fit over every rank, until the target is met.
-func (s *search) heuristics() {
-	p := s.p
-	if len(p.items) == 0 {
-		s.take("empty", []int64{})
-		return
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"sync"
+)
+
+// portfolio runs the valley skyline and first fit over many orders.
+type portfolio struct {
+	*search
+	directions [2]*ranker // of time: forward, backward
+	rings      [2]*ring
+	order      int // of the best fixed pass of the valley skyline, -1: none; an index into names
+	direction  int // of the same
+	target     int64
+
+	blend          *blend // of the best blended pass
+	blendArena     int64
+	blendSeed      uint64
+	blendDirection int
+}
+
+func (s *search) newPortfolio() *portfolio {
+	h := &portfolio{search: s, order: -1, target: s.target}
+	if s.capacity == 0 { // what is missing to the grain is left to the exact search
+		h.target += s.p.grain - 1
 	}
-	tries := s.options.Tries
-	if tries == 0 {
-		tries = min(200, 200_000/len(p.items))
+	h.directions[0] = newRanker(s.p)
+	if s.p.isArcs {
+		back := s.p.mirror()
+		h.directions[1] = h.directions[0].mirrored(back)
+		h.rings = [2]*ring{newRing(s.p), newRing(back)}
 	}
-	back := p.mirror()
-	backward := back.ranks(max(tries, 0))
-	for k, r := range p.ranks(max(tries, 0)) {
-		if s.done() {
-			return
+	return h
+}
+
+// worker is the scratch of one goroutine.
+type worker struct {
+	valleys [2]*valleys
+	keys    []int32
+}
+
+func (h *portfolio) newWorker() *worker {
+	w := &worker{keys: make([]int32, len(h.p.items))}
+	for d, g := range h.rings {
+		w.valleys[d] = &valleys{ring: g}
+	}
+	return w
+}
+
+// pass is one try of a heuristic.
+type pass struct {
+	name             string
+	offsets          func(w *worker, limit int64) []int64 // by item, nil: nothing at or under the limit; it may be overwritten by the next pass of the worker
+	order, direction int                                  // of a named order of the valley skyline; order -1: of another pass
+	blend            *blend
+	seed             uint64 // of the blend's noise
+	arena            int64  // what came out, 0: nothing
+}
+
+// fixedPasses are the named orders in both directions of time, and first fit.
+func (h *portfolio) fixedPasses() []pass {
+	out := h.hintPasses()
+	for k, name := range names {
+		if len(h.p.items) > smallLimit && k >= 4 {
+			break
 		}
-		if p.isArcs {
-			s.pass("valley/"+r.name, p.valley(r.keys))
-			if !s.done() {
-				s.pass("valley-backward/"+r.name, back.valley(backward[k].keys))
+		if h.p.isArcs {
+			for d, prefix := range [2]string{"valley/", "valley-backward/"} {
+				out = append(out, pass{name: prefix + name, order: k, direction: d, offsets: func(w *worker, limit int64) []int64 {
+					return w.valleys[d].pass(h.directions[d].named(k), limit)
+				}})
 			}
 		}
-		if !s.done() && len(p.items) <= firstFitLimit && !(r.random && p.isArcs) || !p.isArcs && k == 0 {
-			s.pass("first-fit/"+r.name, p.firstFit(r.keys))
+		if len(h.p.items) <= firstFitLimit || !h.p.isArcs && name == "size" {
+			out = append(out, pass{name: "first-fit/" + name, order: -1, offsets: func(w *worker, _ int64) []int64 {
+				return h.p.firstFit(h.directions[0].named(k))
+			}})
 		}
+	}
+	return out
+}
+
+// hintPasses place the items in the order of their hints, which gives a former placement back where it still fits. They come first, so they win
+// over later ones that are no better.
+func (h *portfolio) hintPasses() []pass {
+	keys := make([]int32, len(h.p.items))
+	hints := make([]int64, len(h.p.items))
+	order := make([]int32, len(h.p.items))
+	hinted := false
+	for k, i := range h.p.lead {
+		order[k], hints[k] = int32(k), infinite
+		if b := &h.p.buffers[i]; b.Hinted {
+			hints[k], hinted = b.Hint, true
+		}
+	}
+	if !hinted {
+		return nil
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(hints[a], hints[b]) })
+	for place, i := range order {
+		keys[i] = int32(place)
+	}
+	var out []pass
+	if len(h.p.items) <= firstFitLimit || !h.p.isArcs {
+		out = append(out, pass{name: "first-fit/hints", order: -1, offsets: func(*worker, int64) []int64 { return h.p.firstFit(keys) }})
+	}
+	if h.p.isArcs {
+		out = append(out, pass{name: "valley/hints", order: -1, offsets: func(w *worker, limit int64) []int64 { return w.valleys[0].pass(keys, limit) }})
+	}
+	return out
+}
+
+// run does passes until one meets the target, on several goroutines. The first in the list that meets it wins, else the lowest, else the first of those:
+// which one finished first does not matter. Passes beyond the winner need not end.
+func (h *portfolio) run(passes []pass) {
+	type outcome struct {
+		offsets []int64
+		arena   int64
+	}
+	var mu sync.Mutex
+	next, hit := 0, len(passes)
+	best := outcome{arena: h.best.ArenaBytes}
+	at := -1
+	blended := int64(infinite)
+	if h.blend != nil {
+		blended = h.blendArena
+	}
+	work := func() {
+		w := h.newWorker()
+		for {
+			mu.Lock()
+			k := next
+			next++
+			if k >= hit || k > 0 && h.ctx.Err() != nil {
+				mu.Unlock()
+				return
+			}
+			limit := best.arena
+			if passes[k].blend != nil { // the next generation wants the best blend, even where another pass was better
+				limit = blended
+			}
+			mu.Unlock()
+			offsets := passes[k].offsets(w, limit)
+			if offsets == nil {
+				continue
+			}
+			arena := h.p.arena(offsets)
+			mu.Lock()
+			passes[k].arena = arena
+			if passes[k].blend != nil {
+				blended = min(blended, arena)
+			}
+			if arena <= h.target {
+				hit = min(hit, k)
+			}
+			better := arena < best.arena || arena == best.arena && k < at
+			if best.arena <= h.target && arena <= h.target {
+				better = k < at
+			}
+			if better {
+				best, at = outcome{append([]int64(nil), offsets...), arena}, k
+			}
+			mu.Unlock()
+		}
+	}
+	var group sync.WaitGroup
+	for range min(max(h.options.Workers, 1), len(passes)) {
+		group.Go(work)
+	}
+	group.Wait()
+	h.best.Passes += min(hit+1, len(passes))
+	for _, p := range passes[:min(hit+1, len(passes))] {
+		if p.blend != nil && p.arena > 0 && (h.blend == nil || p.arena < h.blendArena) {
+			h.blend, h.blendArena, h.blendSeed, h.blendDirection = p.blend, p.arena, p.seed, p.direction
+		}
+	}
+	if at >= 0 {
+		if passes[at].order >= 0 {
+			h.order, h.direction = passes[at].order, passes[at].direction
+		}
+		h.take(passes[at].name, best.offsets)
 	}
 }
 
-func (s *search) pass(method string, offsets []int64) {
-	s.best.Passes++
-	s.take(method, offsets)
+// smallLimit is the number of items up to which the exact search comes before the blends, and above which only the first named orders are tried:
+// blends do more for the time.
+const smallLimit = 1500
+
+// place runs everything: named orders; the exact search, which for small problems does more than other orders; blends of the features of the named
+// orders drawn at random, then blends near the best one, then zones.
+func (s *search) place() {
+	if len(s.p.items) == 0 {
+		s.take("empty", []int64{})
+		return
+	}
+	h := s.newPortfolio()
+	h.run(h.fixedPasses())
+	small := len(s.p.items) <= smallLimit
+	if small {
+		s.refine(s.nodes())
+	}
+	if s.p.isArcs && s.options.Tries >= 0 {
+		h.blends()
+	}
+	if !small {
+		s.refine(s.nodes())
+	}
 }
+
+// blends searches among blends, as long as the target is not met.
+func (h *portfolio) blends() {
+	s := h.search
+	tries := s.options.Tries
+	if tries == 0 {
+		tries = max(min(300, 4_000_000/len(s.p.items)), 15)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	draw := func(count int, from func() (blend, int)) {
+		var passes []pass
+		for range count {
+			w, d := from()
+			seed := rng.Uint64()
+			passes = append(passes, pass{name: [2]string{"blend", "blend-backward"}[d], order: -1, direction: d, blend: &w, seed: seed,
+				offsets: func(wk *worker, limit int64) []int64 {
+					return wk.valleys[d].pass(h.directions[d].blended(w, seed, wk.keys), limit)
+				}})
+		}
+		h.run(passes)
+	}
+	enough := func() bool { return s.best.ArenaBytes <= h.target || s.done() }
+	k := 0
+	for left := tries * 2 / 3; left > 0 && !enough(); left -= draws + generations*generation {
+		draw(draws, func() (blend, int) { k++; return drawBlend(rng), k % 2 })
+		for g := 0; g < generations && h.blend != nil && !enough(); g++ {
+			draw(generation, func() (blend, int) { return h.blend.near(rng), h.blendDirection })
+		}
+	}
+	if !enough() {
+		h.zones(tries / 3)
+	}
+}
+
+// A round of the blends is so many draws, and then so many generations beside the best blend. A generation is tried whole before a new best one is
+// chosen, so that it does not matter how many goroutines try it.
+const (
+	draws       = 8
+	generations = 2
+	generation  = 4
+)

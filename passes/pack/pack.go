@@ -45,6 +45,7 @@ type Options struct {
 	Tries   int   // random orders tried by the heuristics after the fixed ones; 0: a default by size; < 0: none
 	Nodes   int64 // nodes of the exact search; 0: a default by size; < 0: none
 	Workers int   // goroutines; 0: one
+	Enough  int64 // > 0: without a capacity, an arena that exceeds the bound by at most a share of 1/Enough ends the search
 }
 
 // Status tells what a result proves.
@@ -96,8 +97,10 @@ func Solve(ctx context.Context, problem Problem, o Options) (Result, error) {
 	s.best.ArenaBytes = math.MaxInt64
 	s.best.BoundBytes, s.best.BoundName = p.bound(), "load"
 	s.target = max(s.capacity, s.best.BoundBytes)
-	s.heuristics()
-	s.refine(s.nodes())
+	if o.Enough > 0 && s.capacity == 0 {
+		s.target += s.best.BoundBytes / o.Enough
+	}
+	s.place()
 	r := s.best
 	r.Offsets = p.spread(s.items)
 	switch {
@@ -139,5 +142,5 @@ func (s *search) nodes() int64 {
 	if s.options.Nodes != 0 {
 		return s.options.Nodes
 	}
-	return 50_000
+	return min(50_000, 25_000_000/int64(len(s.p.items)+1))
 }

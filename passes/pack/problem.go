@@ -336,22 +336,15 @@ func (p *problem) roundingLoss() []int64 {
 	return loss
 }
 
-// mirror turns time around. Orders that look at births and deaths find other placements there.
+// mirror turns time around. Orders that look at births and deaths find other placements there. The parts stay those of p.
 func (p *problem) mirror() *problem {
 	m := *p
 	m.items = slices.Clone(p.items)
-	m.parts = make([]part, len(p.parts))
-	m.load = slices.Clone(p.load)
-	slices.Reverse(m.load)
 	for i := range m.items {
 		it := &m.items[i]
 		life := it.end - it.start
 		it.start = ((p.sections-it.end)%p.sections + p.sections) % p.sections
 		it.end = it.start + life
-		for k := it.first; k < it.to; k++ {
-			q := p.parts[k]
-			m.parts[it.first+it.to-1-k] = part{p.sections - q.end, p.sections - q.start, q.bytes, q.used}
-		}
 	}
 	return &m
 }

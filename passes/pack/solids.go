@@ -30,10 +30,11 @@ const fewItems = 50
 
 // layout takes the problem apart. offsets is a placement of the whole, by item, or nil.
 //
-// An item that is live all the time can go to the ground: lift all that is below it by its size, if every alignment divides that. Only the one that rounding costs most may be of
-// use at the top, where it need not be rounded; it stays with the others if they are few, else putting it on the ground costs that much. Time is cut where no item is live on both
-// sides; a circle of time is turned first, so that the turn is where the fewest items pass. Of the sections only those count whose items are
-// not all in a neighbouring one: the last ones before a death that follows a birth.
+// An item that is live all the time can go to the ground: lift all that is below it by its size, if every alignment divides that. Only the
+// one that rounding costs most may be of use at the top, where it need not be rounded; it stays with the others if they are few, else
+// putting it on the ground costs that much. Time is cut where no item is live on both sides; a circle of time is turned first, so that the
+// turn is where the fewest items pass. Of the sections only those count whose items are not all in a neighbouring one: the last ones
+// before a death that follows a birth.
 func (p *problem) layout(offsets []int64) *layout {
 	l := &layout{}
 	turn := int32(0)

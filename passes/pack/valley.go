@@ -1,7 +1,7 @@
 package pack
 
 import (
-	"container/heap"
+	"math/bits"
 	"slices"
 )
 
@@ -14,34 +14,76 @@ import (
 //	floor 2 |##|        |##|    ->    |##|aaa|    |##|   item a covers a part of the valley: two runs now
 //	floor 1 |##|________|##|          |##|aaa|____|##|
 
+// ring is what every pass over a problem in one direction of time shares.
+type ring struct {
+	items     []item
+	sections  int32
+	order     []int32 // item of leaf: by start
+	leaf      []int32 // leaf of item
+	firstLeaf []int32 // by section: the first leaf that starts there or later
+	size      int     // of the tree
+}
+
+func newRing(p *problem) *ring {
+	n := len(p.items)
+	g := &ring{items: p.items, sections: p.sections, order: make([]int32, n), leaf: make([]int32, n), firstLeaf: make([]int32, p.sections+1), size: 1}
+	for i := range p.items {
+		g.firstLeaf[p.items[i].start]++
+	}
+	sum := int32(0)
+	for t := range g.firstLeaf {
+		g.firstLeaf[t], sum = sum, sum+g.firstLeaf[t]
+	}
+	next := slices.Clone(g.firstLeaf)
+	for i := range p.items {
+		l := next[p.items[i].start]
+		next[p.items[i].start]++
+		g.order[l], g.leaf[i] = int32(i), l
+	}
+	for g.size < n {
+		g.size *= 2
+	}
+	return g
+}
+
 // run is a stretch of the ring: sections [start, end), end may pass the turn.
 type run struct {
-	start, end int32
 	floor      int64
+	start, end int32
 	prev, next int32
-	seq        int32 // heap entries with an older number are stale
-	dead       bool
+	seq        int32 // queue entries with an older number are stale
 }
 
+// valleys is the state of a pass, reused by the next one.
 type valleys struct {
-	p       *problem
+	*ring
+	keys    []int32
 	runs    []run
-	queue   runHeap
-	tree    *startTree
+	free    []int32 // runs to use again
+	live    int     // runs in the ring
+	queue   []entry // heap by floor, then start
+	tree    []best
 	offsets []int64
-	live    int // runs in the ring
 }
 
-// valley places every item; needs: p.isArcs.
-func (p *problem) valley(keys []int32) []int64 {
-	v := &valleys{p: p, offsets: make([]int64, len(p.items)), tree: newStartTree(p.items, keys)}
-	v.runs = append(v.runs, run{start: 0, end: p.sections})
-	v.live = 1
+// best is, of the unplaced items below a node of the tree, the best rank and the least end.
+type best struct{ rank, end int32 }
+
+const never = int32(1) << 30
+
+// pass places every item, or gives up with nil when one ends above the limit. The result is overwritten by the next pass. Needs: p.isArcs.
+func (v *valleys) pass(keys []int32, limit int64) []int64 {
+	v.keys = keys
+	if v.tree == nil {
+		v.tree, v.offsets = make([]best, 2*v.size), make([]int64, len(v.items))
+	}
+	v.plant()
+	v.runs, v.free, v.queue, v.live = append(v.runs[:0], run{start: 0, end: v.sections}), v.free[:0], v.queue[:0], 1
 	v.push(0)
-	for left := len(p.items); left > 0; {
-		e := heap.Pop(&v.queue).(runEntry)
+	for left := len(v.items); left > 0; {
+		e := v.pop()
 		r := &v.runs[e.run]
-		if r.dead || r.seq != e.seq {
+		if r.seq != e.seq {
 			continue
 		}
 		i := v.find(r)
@@ -49,10 +91,17 @@ func (p *problem) valley(keys []int32) []int64 {
 			v.raise(e.run)
 			continue
 		}
-		v.tree.remove(i)
-		at := alignUp(r.floor, p.items[i].align)
+		v.remove(i)
+		it := &v.items[i]
+		at := r.floor
+		if it.align > 1 {
+			at = alignUp(at, it.align)
+		}
+		if at+it.raw > limit {
+			return nil
+		}
 		v.offsets[i] = at
-		v.place(e.run, &p.items[i], at+p.items[i].bytes)
+		v.place(e.run, it, at+it.bytes)
 		left--
 	}
 	return v.offsets
@@ -60,14 +109,15 @@ func (p *problem) valley(keys []int32) []int64 {
 
 // find is the best-ranked unplaced item inside r, or -1.
 func (v *valleys) find(r *run) int32 {
-	s := v.p.sections
+	s := v.sections
 	if v.live == 1 {
-		return v.tree.best(0, s, 2*s)
+		i, _ := v.best(0, s, 2*s)
+		return i
 	}
 	a, e := r.start, r.end
-	i := v.tree.best(a, s, e)
+	i, rank := v.best(a, s, e)
 	if e > s { // the run passes the turn: items that start after it count from the turn again
-		if j := v.tree.best(0, s, e-s); j >= 0 && (i < 0 || v.tree.keys[j] < v.tree.keys[i]) {
+		if j, other := v.best(0, s, e-s); other < rank {
 			i = j
 		}
 	}
@@ -76,7 +126,7 @@ func (v *valleys) find(r *run) int32 {
 
 // place raises the part of run k that it covers and splits off the rest.
 func (v *valleys) place(k int32, it *item, top int64) {
-	s := v.p.sections
+	s := v.sections
 	a, e := it.start, it.end
 	r := v.runs[k]
 	if v.live == 1 { // the whole ring: cut it at the item
@@ -130,7 +180,7 @@ func (v *valleys) raise(k int32) {
 // mergeEqual joins run k with neighbours of the same floor and queues it.
 func (v *valleys) mergeEqual(k int32) {
 	r := &v.runs[k]
-	s := v.p.sections
+	s := v.sections
 	if n := r.next; n != k && v.runs[n].floor == r.floor {
 		r.end = r.end + v.runs[n].end - v.runs[n].start
 		v.drop(n)
@@ -152,124 +202,135 @@ func (v *valleys) drop(n int32) {
 	d := &v.runs[n]
 	v.runs[d.prev].next = d.next
 	v.runs[d.next].prev = d.prev
-	d.dead = true
+	d.seq++
+	v.free = append(v.free, n)
 	v.live--
 }
 
 func (v *valleys) add(r run) int32 {
-	v.runs = append(v.runs, r)
 	v.live++
+	if n := len(v.free); n > 0 {
+		k := v.free[n-1]
+		v.free = v.free[:n-1]
+		r.seq = v.runs[k].seq + 1
+		v.runs[k] = r
+		return k
+	}
+	v.runs = append(v.runs, r)
 	return int32(len(v.runs) - 1)
 }
 
-func (v *valleys) push(k int32) {
-	heap.Push(&v.queue, runEntry{v.runs[k].floor, v.runs[k].start, k, v.runs[k].seq})
-}
-
-type runEntry struct {
+// entry is a run in the queue.
+type entry struct {
 	floor    int64
 	start    int32
 	run, seq int32
 }
 
-type runHeap []runEntry
+func (e *entry) before(o *entry) bool {
+	return e.floor < o.floor || e.floor == o.floor && e.start < o.start
+}
 
-func (h runHeap) Len() int { return len(h) }
-func (h runHeap) Less(i, j int) bool {
-	if h[i].floor != h[j].floor {
-		return h[i].floor < h[j].floor
+func (v *valleys) push(k int32) {
+	r := &v.runs[k]
+	v.queue = append(v.queue, entry{r.floor, r.start, k, r.seq})
+	q := v.queue
+	i := len(q) - 1
+	for i > 0 && q[i].before(&q[(i-1)/2]) {
+		q[i], q[(i-1)/2] = q[(i-1)/2], q[i]
+		i = (i - 1) / 2
 	}
-	return h[i].start < h[j].start
-}
-func (h runHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *runHeap) Push(x any)   { *h = append(*h, x.(runEntry)) }
-func (h *runHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
 }
 
-// startTree answers: of the unplaced items with start in [lo, hi) and end <= limit, which ranks best? A tree over items by start, each
-// node with the best rank and the least end of its unplaced items.
-type startTree struct {
-	items  []item
-	keys   []int32
-	order  []int32 // item of leaf
-	leaf   []int32 // leaf of item
-	starts []int32 // start of leaf
-	size   int
-	rank   []int32
-	end    []int32
-}
-
-const never = int32(1) << 30
-
-func newStartTree(items []item, keys []int32) *startTree {
-	n := len(items)
-	t := &startTree{items: items, keys: keys, order: make([]int32, n), leaf: make([]int32, n), starts: make([]int32, n), size: 1}
-	for i := range t.order {
-		t.order[i] = int32(i)
-	}
-	slices.SortFunc(t.order, func(a, b int32) int {
-		if d := items[a].start - items[b].start; d != 0 {
-			return int(d)
+func (v *valleys) pop() entry {
+	q := v.queue
+	e, n := q[0], len(q)-1
+	q[0] = q[n]
+	v.queue = q[:n]
+	for i := 0; ; {
+		c := 2*i + 1
+		if c >= n {
+			break
 		}
-		return int(keys[a] - keys[b])
-	})
-	for t.size < n {
-		t.size *= 2
+		if c+1 < n && q[c+1].before(&q[c]) {
+			c++
+		}
+		if !q[c].before(&q[i]) {
+			break
+		}
+		q[i], q[c] = q[c], q[i]
+		i = c
 	}
-	t.rank, t.end = make([]int32, 2*t.size), make([]int32, 2*t.size)
-	for i := range t.rank {
-		t.rank[i], t.end[i] = never, never
-	}
-	for l, i := range t.order {
-		t.leaf[i], t.starts[l] = int32(l), items[i].start
-		t.rank[t.size+l], t.end[t.size+l] = keys[i], items[i].end
-	}
-	for k := t.size - 1; k > 0; k-- {
-		t.pull(k)
-	}
-	return t
+	return e
 }
 
-func (t *startTree) pull(k int) {
-	t.rank[k] = min(t.rank[2*k], t.rank[2*k+1])
-	t.end[k] = min(t.end[2*k], t.end[2*k+1])
+// plant fills the tree with all items.
+func (v *valleys) plant() {
+	n := len(v.order)
+	for l, i := range v.order {
+		v.tree[v.size+l] = best{v.keys[i], v.items[i].end}
+	}
+	for l := v.size + n; l < 2*v.size; l++ {
+		v.tree[l] = best{never, never}
+	}
+	for k := v.size - 1; k > 0; k-- {
+		v.pull(k)
+	}
 }
 
-func (t *startTree) remove(i int32) {
-	k := t.size + int(t.leaf[i])
-	t.rank[k], t.end[k] = never, never
+func (v *valleys) pull(k int) {
+	a, b := v.tree[2*k], v.tree[2*k+1]
+	v.tree[k] = best{min(a.rank, b.rank), min(a.end, b.end)}
+}
+
+func (v *valleys) remove(i int32) {
+	k := v.size + int(v.leaf[i])
+	v.tree[k] = best{never, never}
 	for k /= 2; k > 0; k /= 2 {
-		t.pull(k)
+		v.pull(k)
 	}
 }
 
-func (t *startTree) best(lo, hi, limit int32) int32 {
-	a, _ := slices.BinarySearch(t.starts, lo)
-	b, _ := slices.BinarySearch(t.starts, hi)
-	best, at := never, int32(-1)
-	var visit func(k, l, r int)
-	visit = func(k, l, r int) {
-		if r <= a || b <= l || t.rank[k] >= best || t.end[k] > limit {
-			return
-		}
-		if r-l == 1 {
-			best, at = t.rank[k], t.order[l]
-			return
-		}
-		m := (l + r) / 2
-		first, second := 2*k, 2*k+1
-		if t.rank[second] < t.rank[first] { // better ranks first, so that the rest is pruned
-			visit(second, m, r)
-			visit(first, l, m)
-			return
-		}
-		visit(first, l, m)
-		visit(second, m, r)
+// best answers: of the unplaced items with start in [lo, hi) and end <= limit, which ranks best? -1 and never: none.
+func (v *valleys) best(lo, hi, limit int32) (int32, int32) {
+	a, b := int(v.firstLeaf[lo]), int(v.firstLeaf[hi])
+	if lo < limit && limit < hi { // what starts at the limit or later ends after it
+		b = int(v.firstLeaf[limit])
 	}
-	visit(1, 0, t.size)
-	return at
+	rank, at := never, int32(-1)
+	if b-a <= 8 { // most valleys are small
+		for l := a; l < b; l++ {
+			if t := v.tree[v.size+l]; t.rank < rank && t.end <= limit {
+				rank, at = t.rank, v.order[l]
+			}
+		}
+		return at, rank
+	}
+	// Down from the lowest node over the whole range.
+	up := bits.Len(uint(a ^ (b - 1)))
+	low := a >> up << up
+	type node struct{ k, l, r int }
+	var stack [64]node
+	stack[0] = node{(v.size + a) >> up, low, low + 1<<up}
+	for n := 1; n > 0; {
+		n--
+		d := stack[n]
+		t := &v.tree[d.k]
+		if d.r <= a || b <= d.l || t.rank >= rank || t.end > limit {
+			continue
+		}
+		if d.r-d.l == 1 {
+			rank, at = t.rank, v.order[d.l]
+			continue
+		}
+		m := (d.l + d.r) / 2
+		left, right := node{2 * d.k, d.l, m}, node{2*d.k + 1, m, d.r}
+		if v.tree[right.k].rank < v.tree[left.k].rank { // the better rank last, so that it comes next and prunes the rest
+			stack[n], stack[n+1] = left, right
+		} else {
+			stack[n], stack[n+1] = right, left
+		}
+		n += 2
+	}
+	return at, rank
 }
