@@ -54,25 +54,35 @@ func (m *model) overhead(gaps []baseGap, budget, known int64) Bound {
 	if m.degree(gaps) > budget {
 		return Bound{Name: noPlan}
 	}
-	best, b := bySum, m.flowBound(gaps, budget, bySum)
+	ways := []copyWay{bySum}
 	if m.p.Lanes != nil {
-		for _, way := range []copyWay{byMean, byOneLane} {
-			if c := m.flowBound(gaps, budget, way); c.OverheadPicos > b.OverheadPicos {
-				best, b = way, c
-			}
+		ways = []copyWay{bySum, byMean, byOneLane}
+	}
+	best := Bound{Name: noBound}
+	flows := make([]int64, len(ways))
+	for i, way := range ways {
+		b := m.flowBound(gaps, budget, way)
+		if flows[i] = b.OverheadPicos; flows[i] > best.OverheadPicos {
+			best = b
 		}
 	}
-	if known > 0 && b.OverheadPicos >= known || !m.p.Recompute {
-		return b
+	if known > 0 && best.OverheadPicos >= known || !m.p.Recompute {
+		return best
 	}
 	name := deadInput
 	if m.p.Lanes != nil {
 		name = jointDeadInput
 	}
-	if v := m.deadBound(gaps, m.newCover(gaps, budget, best, true), known); v > b.OverheadPicos {
-		b = Bound{OverheadPicos: v, Name: name}
+	first := best.OverheadPicos
+	for i, way := range ways {
+		if flows[i] < first-first/4 {
+			continue // far behind already
+		}
+		if v := m.deadBound(gaps, m.newCover(gaps, budget, way, true), known); v > best.OverheadPicos {
+			best = Bound{OverheadPicos: v, Name: name}
+		}
 	}
-	return b
+	return best
 }
 
 func (m *model) flowBound(gaps []baseGap, budget int64, way copyWay) Bound {

@@ -121,7 +121,7 @@ func (m *model) improve(known []snapshot, o Options) snapshot {
 	if moves == 0 {
 		moves = min(400000, 100000+2000*int64(m.n), 400000000/int64(m.n))
 		if m.p.Lanes != nil { // each asks the clock
-			moves = min(50000, 20000+1000*int64(m.n), 30000000/int64(m.n))
+			moves = min(80000, 20000+1000*int64(m.n), 30000000/int64(m.n))
 		}
 	}
 	x := newSearch(newState(m), budget, o.Seed)
@@ -152,7 +152,7 @@ func (m *model) improve(known []snapshot, o Options) snapshot {
 		x.below(moves/4, o)
 	} else {
 		if s := int64(len(x.best.away)); s > 0 && o.Moves == 0 {
-			moves = min(moves, 1500000/s) // each places all copies anew
+			moves = min(moves, 2000000/s) // each places all copies anew
 		}
 		// Several short runs beat a long one on small problems, where each either finds the way or does not.
 		run := max(1, min(moves/3, 6000+100*int64(m.n)))
