@@ -29,7 +29,11 @@ func argmaxKernel(b *builder) (*kernel, error) {
 			return nil, b.noKernel(t)
 		}
 		outer, n, inner := around(t.Shape, o.Axis)
-		return b.k, b.launch(module, "topk", b.dev.blocksFor(outer*inner*n), threads, 0,
+		name, grid := "topk", b.dev.blocksFor(outer*inner*n)
+		if n > threads && o.K <= n/32 { // k passes over a line by one block against one pass by each element
+			name, grid = "topk_rounds", linesGrid(outer*inner)
+		}
+		return b.k, b.launch(module, name, grid, threads, 0,
 			append([]any{b.out[0], b.out[1], b.in[0], outer * inner, n, inner, o.K, o.Smallest, t.DType == ir.U64}, tail...)...)
 	}
 	return nil, nil

@@ -17,6 +17,16 @@
 // families; families (kernel.go) lists these functions. C is compiled to PTX by clang ahead of time (kernels/generate.sh) for two targets, sm_75
 // and sm_80, and for several element types; a text is compiled by the driver when a plan first needs it.
 //
+// # Tensor cores, and several ops in one kernel
+//
+// Products of f16 and bf16 (f16 alone on compute capability 7.5) go through mma.sync: MatMul (matmulmma.c), Conv and its gradients (convmma.c), Attention and
+// its gradient for rows of up to 128 elements (attentionmma.h). Small or odd shapes, f32 and f64, and the gradient to a mask have plain tiles. Which kernel serves depends on
+// types and shapes alone.
+//
+// A MatMul with a Dequantize of its weight before it, a bias or another tensor added after it, and an activation after that is one kernel (fuse.go) where they are
+// neighbours in the plan and nobody else reads what lies between. It rounds wherever the ops do, so that it makes no difference to a bit; devicetest compares. The plan
+// does not know of it: the room for what lies between stays.
+//
 // Invariants of every kernel:
 //   - No launch allocates, and no argument changes between runs: arguments are addresses inside the arenas and numbers known when the plan is loaded.
 //   - The bits of a result depend on the operands alone: sums are taken in an order that depends on shapes alone, there are no float atomics,

@@ -38,5 +38,5 @@ func compileRemedy(err error) string {
 	case errors.Is(err, cu.JitCompilerNotFound):
 		return "the driver's compiler, libnvidia-ptxjitcompiler, is not installed: it belongs to the driver's packages"
 	}
-	return "a driver of CUDA 11.0 or newer compiles the texts for compute capability 8.0, one of CUDA 10.0 those for 7.5: update it"
+	return "a driver of CUDA 11.0 or newer compiles the texts for compute capability 8.0, one of CUDA 10.2 those for 7.5: update it"
 }

@@ -39,7 +39,8 @@ func (b *builder) scatterAdd(o op.ScatterAdd) (*kernel, error) {
 	return b.buckets(t, outer, inner)
 }
 
-// buckets adds rows of operand 1 up by the places that operand 0 names. Scratch holds the offset of each place and one more, then the rows in order.
+// buckets adds rows of operand 1 up by the places that operand 0 names. Scratch holds the offset of each place and one more, then the rows of each
+// place as they came and once more in order.
 func (b *builder) buckets(t tuples, outer, inner int64) (*kernel, error) {
 	idx, dy := b.inType(0), b.inType(1)
 	module, tail, ok := variant("scatter", dy.DType)
@@ -48,7 +49,12 @@ func (b *builder) buckets(t tuples, outer, inner int64) (*kernel, error) {
 	}
 	offsets := b.scratch
 	offsets.Bytes = 8 * (t.places + 1)
-	order := from(b.scratch, t.places+1, 8)
+	loose := from(b.scratch, t.places+1, 8) // 8 bytes a row: two numbers of 32 bits
+	order := from(loose, t.rows, 4)
+	loose.Bytes = 4 * t.rows
+	if t.rows >= 1<<32 {
+		return nil, b.noKernel(idx)
+	}
 	wide := idx.DType == ir.I64
 	if err := b.fill(ir.T(ir.I64, t.places+1), offsets, 0); err != nil {
 		return nil, err
@@ -61,7 +67,10 @@ func (b *builder) buckets(t tuples, outer, inner int64) (*kernel, error) {
 	if err := b.launch(module, "bucket_scan", [3]int{1, 1, 1}, threads, 0, offsets, t.places+1); err != nil {
 		return nil, err
 	}
-	if err := b.launch(module, "bucket_place", grid, threads, 0, append([]any{order, offsets}, named...)...); err != nil {
+	if err := b.launch(module, "bucket_place", grid, threads, 0, append([]any{loose, offsets}, named...)...); err != nil {
+		return nil, err
+	}
+	if err := b.launch(module, "bucket_order", grid, threads, 0, append([]any{order, loose, offsets}, named...)...); err != nil {
 		return nil, err
 	}
 	total := b.outType(0).Elems()

@@ -31,6 +31,8 @@ func largeCases() []struct {
 		{op.ReduceMean{Axes: []int64{1}, KeepDims: true}, []ir.Type{f(3, 2049, 17)}},
 		{op.ReduceMax{Axes: []int64{1}}, []ir.Type{f(513, 131)}},
 		{op.ArgMax{Axis: 1}, []ir.Type{f(257, 130)}},
+		{op.TopK{Axis: 1, K: 7}, []ir.Type{f(5, 2049)}},
+		{op.TopK{Axis: 0, K: 300, Smallest: true}, []ir.Type{f(700, 3)}},
 		{op.CumSum{Axis: 1}, []ir.Type{f(33, 1025)}},
 		{op.Gather{}, []ir.Type{f(100, 600), i(301)}},
 		{op.ScatterAdd{Size: 50}, []ir.Type{i(900), f(900, 70)}},

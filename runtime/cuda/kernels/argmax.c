@@ -71,6 +71,55 @@ INLINE int sooner(V a, i64 i, V b, i64 j, int least, int unsign) {
 	return i < j;
 }
 
+/* A block for a line, and k rounds: the first of those that come after the round before's. For long lines of which few are wanted. */
+KERNEL topk_rounds(
+#if defined(F32) || defined(F64) || defined(H16)
+	T G *y,
+#else
+	void G *y,
+#endif
+	i64 G *indices, IN x, i64 lines, i64 n, i64 inner, i64 k, int least, int unsign TAIL) {
+	static S V value[256];
+	static S i64 index[256]; /* -1: none */
+	for (i64 l = BID; l < lines; l += NB) {
+		i64 begin = l / inner * n * inner + l % inner, last = -1;
+		V gone = 0;
+		for (i64 r = 0; r < k; r++) {
+			V best = 0;
+			i64 at = -1;
+			for (i64 j = TID; j < n; j += NT) {
+				V v = GET(begin + j * inner);
+				if ((last < 0 || sooner(gone, last, v, j, least, unsign)) && (at < 0 || sooner(v, j, best, at, least, unsign))) {
+					best = v;
+					at = j;
+				}
+			}
+			value[TID] = best;
+			index[TID] = at;
+			SYNC();
+			for (u32 h = NT / 2; h > 0; h /= 2) {
+				if (TID < h && index[TID + h] >= 0 && (index[TID] < 0 || sooner(value[TID + h], index[TID + h], value[TID], index[TID], least, unsign))) {
+					value[TID] = value[TID + h];
+					index[TID] = index[TID + h];
+				}
+				SYNC();
+			}
+			gone = value[0];
+			last = index[0];
+			SYNC();
+			if (TID == 0) {
+				i64 to = (l / inner * k + r) * inner + l % inner;
+#if defined(F32) || defined(F64) || defined(H16)
+				y[to] = x[begin + last * inner];
+#else
+				store_int(y, to, type, gone);
+#endif
+				indices[to] = last;
+			}
+		}
+	}
+}
+
 /* Each element counts those that come before it; it is among the k if they are fewer. */
 KERNEL topk(
 #if defined(F32) || defined(F64) || defined(H16)

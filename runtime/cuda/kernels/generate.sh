@@ -62,7 +62,7 @@ compile() { # target ptx file module macro
   "$clang" --target=nvptx64-nvidia-cuda "-march=$1" "-D${1^^}" -Xclang -target-feature -Xclang "+$2" -O3 -ffreestanding -fno-math-errno -ffp-contract=off \
     -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-parameter -Wno-unknown-attributes ${5:+-D$5} -S "$3.c" -o - |
     sed -e 's/[[:space:]]*\/\/.*$//' -e '/^[[:space:]]*$/d' |
-    awk -v module="$4" '/\.entry/ { entry = 1; wide = /coded|matmul_fused/ || module ~ /^(conv|attention)_f64$/ } { print } entry && $0 == ")" { print ".maxntid 256, 1, 1"; if (wide) print ".minnctapersm 1"; entry = 0 }' >"$out/$1/$4.ptx"
+    awk -v module="$4" '/\.entry/ { entry = 1; wide = /coded|matmul_fused/ || module ~ /^(conv|attention)_f64$|^pool_|^cumsum_|^reduce_int/ } { print } entry && $0 == ")" { print ".maxntid 256, 1, 1"; if (wide) print ".minnctapersm 1"; entry = 0 }' >"$out/$1/$4.ptx"
 }
 modules | while read -r file types; do
   if [ $# -gt 0 ] && [[ " $* " != *" $file "* ]]; then

@@ -1,7 +1,8 @@
 /* ScatterAdd, GatherNDGrad, ScatterElements, ScatterND, always in row-major order of the indices.
  *
- * The sums sort the rows of indices by the place that they name (bucket_*): count a place's rows (integer atomics: the order does not matter), turn
- * counts into offsets, and give each row its rank, the number of earlier rows with its place. Then one thread adds up each element of the result. */
+ * The sums sort the rows of indices by the place that they name (bucket_*): count a place's rows, turn counts into offsets, put each row anywhere among those of its place
+ * (integer atomics; offsets become ends), and give it its rank, the number of smaller rows there. What comes out does not depend on who was first. Then one
+ * thread adds up each element of the result. */
 #include "math.h"
 #include "tuples.h"
 
@@ -42,32 +43,38 @@ KERNEL bucket_scan(u64 G *offsets, i64 n) {
 	}
 }
 
-KERNEL bucket_place(u64 G *order, const u64 G *offsets, const void G *idx, i64 rows, int wide, void G *record, TUPLES) {
-	EACH(r, rows) {
+/* rows in no order, those of a place together; their number fits 32 bits */
+KERNEL bucket_place(u32 G *loose, u64 G *offsets, const void G *idx, i64 rows, int wide, void G *record, TUPLES) {
+	EACH(r, rows) { loose[__atomic_fetch_add(&offsets[PLACE(idx, r, wide, record)], 1ul, __ATOMIC_RELAXED)] = (u32)r; }
+}
+
+KERNEL bucket_order(u32 G *order, const u32 G *loose, const u64 G *ends, const void G *idx, i64 rows, int wide, void G *record, TUPLES) {
+	EACH(q, rows) {
+		u32 r = loose[q];
 		i64 p = PLACE(idx, r, wide, record);
-		u64 rank = 0;
-		for (i64 j = 0; j < r; j++) {
-			rank += PLACE(idx, j, wide, record) == p;
+		u64 begin = p ? ends[p - 1] : 0, end = ends[p], rank = 0;
+		for (u64 j = begin; j < end; j++) {
+			rank += loose[j] < r;
 		}
-		order[offsets[p] + rank] = (u64)r;
+		order[begin + rank] = r;
 	}
 }
 
 /* result [outer, places, inner] of dy [outer, rows, inner] */
-KERNEL bucket_sum(OUT y, IN dy, const u64 G *offsets, const u64 G *order, i64 total, i64 places, i64 rows, i64 inner TAIL) {
+KERNEL bucket_sum(OUT y, IN dy, const u64 G *ends, const u32 G *order, i64 total, i64 places, i64 rows, i64 inner TAIL) {
 	EACH(i, total) {
 		i64 p = i / inner % places, o = i / (inner * places), c = i % inner;
-		u64 end = offsets[p + 1];
+		u64 begin = p ? ends[p - 1] : 0, end = ends[p];
 #if defined(F32) || defined(F64) || defined(H16)
 		double sum = 0;
-		for (u64 q = offsets[p]; q < end; q++) {
-			sum += (double)LOADC(dy[(o * rows + (i64)order[q]) * inner + c]);
+		for (u64 q = begin; q < end; q++) {
+			sum += (double)LOADC(dy[(o * rows + order[q]) * inner + c]);
 		}
 		y[i] = STORED(sum);
 #else
 		u64 sum = 0;
-		for (u64 q = offsets[p]; q < end; q++) {
-			sum += (u64)load_int(dy, (o * rows + (i64)order[q]) * inner + c, type);
+		for (u64 q = begin; q < end; q++) {
+			sum += (u64)load_int(dy, (o * rows + order[q]) * inner + c, type);
 		}
 		store_int(y, i, type, (i64)sum);
 #endif
