@@ -77,8 +77,15 @@ type golden struct {
 		GradDev  float64    `json:"grad0_dev_rel_l2"`
 		Elements int64      `json:"noise_elements"`
 	}
-	FinalFile string `json:"final_file"`
-	GradFile  string `json:"grads0_file"`
+	Buffers   map[string]buffer `json:"final_buffers"`               // statistics by PyTorch's rule
+	Variances map[string]buffer `json:"final_running_var_onnx_rule"` // running variances by ONNX's
+	FinalFile string            `json:"final_file"`
+	GradFile  string            `json:"grads0_file"`
+}
+
+type buffer struct {
+	Samples map[string]float64
+	Dev     deviation `json:"deviation_f32"`
 }
 
 type deviation struct {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"aitk/importer"
@@ -44,7 +45,7 @@ func parity(t *testing.T, x *trainer) fractions {
 	x.params, out.final, out.grads = x.g.adapterNames(x.params), x.g.adapterNames(out.final), x.g.adapterNames(out.grads)
 	f := fractions{losses: x.compareLosses(t, out.losses), params: -1, grads: -1}
 	if !x.branches() {
-		f.params = x.compareFinal(t, out)
+		f.params = max(x.compareFinal(t, out), x.compareStatistics(t, out))
 	}
 	f.grads = x.compareGrads(t, out)
 	return f
@@ -150,6 +151,43 @@ func (x *trainer) compareFinal(t *testing.T, out outcome) float64 {
 		t.Error("no parameter was compared")
 	}
 	t.Logf("parameters: worst %.2f of the limit at %s (%d comparisons)", worst, worstName, compared)
+	return worst
+}
+
+// compareStatistics holds the running statistics that training moved against the golden's samples, variances by ONNX's rule.
+func (x *trainer) compareStatistics(t *testing.T, out outcome) float64 {
+	if x.batchNorm != importer.BatchNormTrain {
+		return 0
+	}
+	worst, compared := 0.0, 0
+	for _, name := range sortedKeys(x.g.Buffers) {
+		want := x.g.Buffers[name]
+		dev := want.Dev.MaxAbs
+		if v, ok := x.g.Variances[name]; ok {
+			want = v
+		}
+		raw, ok := out.final[name]
+		if !ok {
+			if !strings.HasSuffix(name, "num_batches_tracked") {
+				t.Errorf("statistic %q was not moved", name)
+			}
+			continue
+		}
+		got := floats(t, ir.T(ir.F32, int64(len(raw)/4)), raw)
+		for at, v := range want.Samples {
+			i, err := strconv.Atoi(at)
+			check(t, err)
+			limit := max(3*dev, 1e-6)
+			worst, compared = max(worst, math.Abs(got[i]-v)/limit), compared+1
+			if !(math.Abs(got[i]-v) <= limit) {
+				t.Errorf("%s[%d]: %.9g, golden %.9g, limit %.3g", name, i, got[i], v, limit)
+			}
+		}
+	}
+	if compared == 0 {
+		t.Error("no statistic was compared")
+	}
+	t.Logf("statistics: worst %.2f of the limit (%d comparisons)", worst, compared)
 	return worst
 }
 
