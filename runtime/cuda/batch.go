@@ -29,7 +29,7 @@ type command struct {
 	kind     commandKind
 	lane     plan.Lane
 	at       place
-	slot     int32
+	mark     int32 // number of an event
 	launch   *launch
 	kernel   *kernel
 	to, from uintptr
@@ -135,9 +135,9 @@ func (d *Device) do(c *command, capture bool) error {
 	case commandDtoD:
 		return c.failed(cu.MemcpyDtoDAsync(cu.DevicePtr(c.to), cu.DevicePtr(c.from), c.bytes, s))
 	case commandRecord:
-		return c.failed(d.events[c.slot].ev.Record(s))
+		return c.failed(d.marks[c.mark].Record(s))
 	case commandWait:
-		return c.failed(s.Wait(d.events[c.slot].ev, 0))
+		return c.failed(s.Wait(d.marks[c.mark], 0))
 	}
 	panic(ir.Bugf("command %d", c.kind))
 }
@@ -187,6 +187,7 @@ func (d *Device) finish() {
 	}
 	b.list, b.issued, b.match, b.mixed = b.list[:0], 0, nil, false
 	b.epoch++
+	d.marked = 0
 }
 
 // drain waits for the streams that have work.

@@ -41,6 +41,8 @@ type Device struct {
 	copies         map[copied]*drv.Hint // what a driver that checks is told of a copy
 
 	events []event
+	marks  []cu.Event               // as many as there are slots; a run marks each slot once
+	marked int32                    // in this run
 	hosts  [plan.NumLanes]*hostLane // started when first used
 	batch  batch
 	place  place // of what comes next
@@ -50,9 +52,10 @@ type Device struct {
 
 var _ runtime.Device = (*Device)(nil)
 
-// event is a slot of the plan: marked in a stream or in a goroutine lane.
+// event is a slot of the plan: marked in a stream or in a goroutine lane. Slots that two runs mark in turn get the same of the driver's events, in the order
+// of marking, so that all runs of a program are one list.
 type event struct {
-	ev    cu.Event
+	mark  int32 // stream lanes: number of the driver's event
 	lane  plan.Lane
 	tasks uint64 // goroutine lane: how many tasks
 	epoch uint64 // run in which it was marked; waits for an earlier run's are over by then
@@ -198,11 +201,11 @@ func (d *Device) Copy(l plan.Lane, dst, src runtime.Slice) error {
 
 // Events implements runtime.Device.
 func (d *Device) Events(n int) error {
-	d.events = make([]event, n)
+	d.events, d.marks = make([]event, n), make([]cu.Event, n)
 	return d.with(func() error {
-		for i := range d.events {
+		for i := range d.marks {
 			var err error
-			if d.events[i].ev, err = cu.MakeEvent(cu.DisableTiming); err != nil {
+			if d.marks[i], err = cu.MakeEvent(cu.DisableTiming); err != nil {
 				return fmt.Errorf("making event %d of %d: %w", i, n, err)
 			}
 		}
@@ -218,7 +221,12 @@ func (d *Device) Record(l plan.Lane, slot int32) error {
 		e.tasks = d.host(l).issued
 		return nil
 	}
-	d.push(command{kind: commandRecord, lane: l, at: d.place, slot: slot})
+	if int(d.marked) == len(d.marks) {
+		return ir.Bugf("%v: a run marks more than the plan's %d events", d.place, len(d.marks))
+	}
+	e.mark = d.marked
+	d.marked++
+	d.push(command{kind: commandRecord, lane: l, at: d.place, mark: e.mark})
 	return nil
 }
 
@@ -231,12 +239,12 @@ func (d *Device) Wait(l plan.Lane, slot int32) error {
 		d.host(l).put(task{kind: taskAwait, on: d.host(e.lane), tasks: e.tasks})
 	case l >= streams:
 		d.flush() // the event must be recorded before a goroutine waits for it
-		d.host(l).put(task{kind: taskEvent, event: e.ev})
+		d.host(l).put(task{kind: taskEvent, event: d.marks[e.mark]})
 	case e.lane >= streams:
 		d.flush()
 		d.host(e.lane).await(e.tasks)
 	default:
-		d.push(command{kind: commandWait, lane: l, at: d.place, slot: slot})
+		d.push(command{kind: commandWait, lane: l, at: d.place, mark: e.mark})
 	}
 	return nil
 }
@@ -286,8 +294,8 @@ func (d *Device) Close() error {
 				keep(a.free())
 			}
 		}
-		for i := range d.events {
-			keep(cu.DestroyEvent(&d.events[i].ev))
+		for i := range d.marks {
+			keep(cu.DestroyEvent(&d.marks[i]))
 		}
 		for i := range d.streams {
 			keep(d.streams[i].Destroy())

@@ -80,6 +80,9 @@ func TestClock(t *testing.T) {
 		ctl.Set("h2dBytesPerSecond", 25e9)
 		ctl.Set("d2hBytesPerSecond", 25e9)
 		ctl.Set("copyLatencyPicos", 0)
+		if ctl.Get("graphLaunches") == 0 {
+			t.Errorf("%d MB/s: the third step was no graph", mbps)
+		}
 		_, step := p.Program("step")
 		want := plan.Timeline(p, step).Picos
 		t.Logf("%d MB/s: the plan says %d ps (%.2f of the unlimited step), the driver's clock %v", mbps, want, float64(want)/float64(free.Report.StepPicos), got.picos)
