@@ -14,6 +14,8 @@ import (
 //
 // With lanes, bytes may also be away because they were copied: before stage t no more than the lane out can carry by then, and no more than the lane in can bring
 // back after it, each plus what it carries in the overhead itself. What that leaves uncovered must be recomputed or waited for.
+//
+// Where recomputing is allowed, the dead-input bound (deadinput.go) then also charges for the operands that a rerun needs and that are long dead.
 func Bounds(p *Problem) Bound {
 	if Validate(p) != nil {
 		return Bound{Name: noBound}

@@ -82,7 +82,7 @@ func (m *model) deadBound(gaps []baseGap, c *cover, target int64) int64 {
 		demand = append(demand, c.demand[best])
 		d.prices = append(d.prices, min(sum, 1<<40))
 	}
-	rounds := max(6, min(60, 6000000/(len(gaps)*len(d.rows)+1)))
+	rounds := max(6, min(60, 4000000/(len(gaps)*len(d.rows)+1)))
 	best, theta := int64(0), 1.0
 	at, bestAt := make([]float64, len(d.prices)), make([]float64, len(d.prices))
 	for k, p := range d.prices {

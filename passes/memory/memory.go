@@ -33,15 +33,17 @@
 //	sequence.go slots.go walker.go freewalk.go     the plan as a line of events, and annealing on it, in the given order or in orders of its own
 //	anneal.go rebuild.go random.go  improvement: annealing with swaps, destroy and repair
 //	free.go sweep.go explain.go     orders to choose from, many budgets in one run, reasons
+//	laneseed.go                     seeds of plans with swaps: lanes at a price, copies placed once per plan
 //	minimum.go solve.go             the peak-minimiser; the order of events of Solve
 //	gaps.go bounds.go copied.go flow.go            certified bounds: op degree, interval flow, the same with lanes
+//	deadinput.go cut.go             the bound that knows that reruns need operands: a minimum cut at subgradient prices
 //
 // # Invariants
 //
 //   - The state's device and host peak are exactly the simulator's after every move; its clock is never ahead of the simulator's.
 //   - Whether Solve succeeds depends on the budget through Minimum alone, and Minimum does not depend on the budget.
 //   - The same problem and options give the same plan: effort is counted in moves, no map is walked, no clock is read.
-//   - A bound is evaluated in exact arithmetic from prices that may be any; nothing that only affects their quality can make it wrong.
+//   - A bound is evaluated in exact arithmetic from prices and flows that may be any; nothing that only affects their quality can make it wrong.
 //
 // # Why so
 //
