@@ -15,6 +15,7 @@ type portfolio struct {
 	order      int // of the best fixed pass of the valley skyline, -1: none; an index into names
 	direction  int // of the same
 	target     int64
+	workers    []*worker // one per goroutine, kept from run to run
 
 	blend          *blend // of the best blended pass
 	blendArena     int64
@@ -64,7 +65,7 @@ type pass struct {
 func (h *portfolio) fixedPasses() []pass {
 	out := h.hintPasses()
 	for k, name := range names {
-		if len(h.p.items) > smallLimit && k >= 4 {
+		if len(h.p.items) > smallLimit && k >= 4 || len(h.p.items) > largeLimit && k >= 2 {
 			break
 		}
 		if h.p.isArcs {
@@ -128,8 +129,7 @@ func (h *portfolio) run(passes []pass) {
 	if h.blend != nil {
 		blended = h.blendArena
 	}
-	work := func() {
-		w := h.newWorker()
+	work := func(w *worker) {
 		for {
 			mu.Lock()
 			k := next
@@ -167,8 +167,11 @@ func (h *portfolio) run(passes []pass) {
 		}
 	}
 	var group sync.WaitGroup
-	for range min(max(h.options.Workers, 1), len(passes)) {
-		group.Go(work)
+	for k := range min(max(h.options.Workers, 1), len(passes)) {
+		if k == len(h.workers) {
+			h.workers = append(h.workers, h.newWorker())
+		}
+		group.Go(func() { work(h.workers[k]) })
 	}
 	group.Wait()
 	h.best.Passes += min(hit+1, len(passes))
@@ -188,6 +191,9 @@ func (h *portfolio) run(passes []pass) {
 // smallLimit is the number of items up to which the exact search comes before the blends, and above which only the first named orders are tried:
 // blends do more for the time.
 const smallLimit = 1500
+
+// largeLimit is the number of items above which a pass takes about a second, and sorting for a named order half of that.
+const largeLimit = 300_000
 
 // place runs everything: named orders; the exact search, which for small problems does more than other orders; blends of the features of the named
 // orders drawn at random, then blends near the best one, then zones.
@@ -215,7 +221,7 @@ func (h *portfolio) blends() {
 	s := h.search
 	tries := s.options.Tries
 	if tries == 0 {
-		tries = max(min(300, 4_000_000/len(s.p.items)), 15)
+		tries = max(min(300, 4_000_000/len(s.p.items)), 9)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	draw := func(count int, from func() (blend, int)) {
@@ -231,7 +237,12 @@ func (h *portfolio) blends() {
 		h.run(passes)
 	}
 	enough := func() bool { return s.best.ArenaBytes <= h.target || s.done() }
+	// A round is so many draws, and then so many generations beside the best blend.
 	k := 0
+	draws, generations := 8, 2
+	if len(s.p.items) > largeLimit {
+		draws, generations = 4, 1
+	}
 	for left := tries * 2 / 3; left > 0 && !enough(); left -= draws + generations*generation {
 		draw(draws, func() (blend, int) { k++; return drawBlend(rng), k % 2 })
 		for g := 0; g < generations && h.blend != nil && !enough(); g++ {
@@ -243,10 +254,6 @@ func (h *portfolio) blends() {
 	}
 }
 
-// A round of the blends is so many draws, and then so many generations beside the best blend. A generation is tried whole before a new best one is
-// chosen, so that it does not matter how many goroutines try it.
-const (
-	draws       = 8
-	generations = 2
-	generation  = 4
-)
+// generation is the number of blends that are tried beside the best one before a new best one is chosen: a constant, so that it does not matter
+// how many goroutines try them.
+const generation = 4
