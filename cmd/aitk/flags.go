@@ -104,6 +104,7 @@ func viewOptions() []option {
 		{"csv", "=FILE", "the buffers, one row for each stretch of life", "plan", false, false, show("csv")},
 		{"svg", "=FILE", "the arenas over time, a rectangle for each stretch of life", "plan", false, false, show("svg")},
 		{"html", "=FILE", "a page: the summary, that picture, and what became of every tensor and why", "plan", false, false, show("html")},
+		{"pprof", "=FILE", "bytes at the peak and predicted time for go tool pprof", "plan", false, false, show("pprof")},
 		{"trace", "=FILE", "the predicted timeline for chrome://tracing and Perfetto", "plan", false, false, show("trace")},
 		{"explain", "=FILE", "every instruction with its reads, writes and live bytes", "plan", false, false, show("explain")},
 	}

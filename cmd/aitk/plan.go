@@ -12,7 +12,7 @@ import (
 )
 
 func planCommand() command {
-	return command{name: "plan", args: "MODEL|PLAN", min: 1, max: 1, short: "plan, or read a plan, and show it: a summary, or --explain --json --csv --dot --svg --html --trace", run: showPlan,
+	return command{name: "plan", args: "MODEL|PLAN", min: 1, max: 1, short: "plan, or read a plan, and show it: a summary, or --explain --json --csv --dot --svg --html --trace --pprof", run: showPlan,
 		long: `Each view stands alone on standard output, or is written to the file behind =. Without --data and --loss the loss follows from the first
 output's type, which is printed. Exit 4 where nothing fits the budget: what is shown is then the smallest plan.`}
 }
@@ -54,7 +54,7 @@ func (c *call) showViews(p *plan.Plan) error {
 	}
 	return c.show(map[string]func(io.Writer) error{
 		"json": with(plan.WriteJSON), "dot": with(plan.WriteDOT), "csv": with(plan.WriteCSV), "explain": with(plan.WriteExplain),
-		"svg": with(plan.WriteSVG), "html": with(plan.WriteHTML), "trace": with(plan.WriteTrace),
+		"svg": with(plan.WriteSVG), "html": with(plan.WriteHTML), "trace": with(plan.WriteTrace), "pprof": with(plan.WritePprof),
 	})
 }
 

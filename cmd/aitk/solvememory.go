@@ -95,6 +95,9 @@ func (c *call) solveMemory(path string, raw []byte) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
 	if c.wants("json") {
 		err = c.show(map[string]func(io.Writer) error{"json": func(w io.Writer) error { return writeJSON(w, a) }})
 	} else {
@@ -111,13 +114,14 @@ func (c *call) newMemorySolver(g *moccasin.Graph) (*memorySolver, error) {
 	m := &memorySolver{graph: g, problem: g.Problem, unit: 1, free: c.solve.order == "free"}
 	m.options.Moves = c.effort
 	m.options.Improved = func(memory.Progress) { m.best = time.Since(m.begin) }
+	limit := time.Duration(math.MaxInt64)
 	if s := c.solve.seconds; s > 0 {
 		if c.effort == 0 {
 			m.options.Moves = math.MaxInt64 / 4
 		}
-		limit := time.Duration(min(s, 1e6) * float64(time.Second))
-		m.options.Stop = func() bool { return c.ctx.Err() != nil || time.Since(m.begin) > limit }
+		limit = time.Duration(min(s, 1e6) * float64(time.Second))
 	}
+	m.options.Stop = func() bool { return c.ctx.Err() != nil || time.Since(m.begin) > limit }
 	peak, sum, err := g.Replay(g.Schedule(nil, &memory.Solution{}))
 	if err != nil {
 		return nil, ir.Bugf("a graph that was read does not replay: %v", err)

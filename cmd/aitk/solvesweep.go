@@ -30,6 +30,9 @@ func (c *call) sweepMemory(path string, m *memorySolver) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
 	seconds := time.Since(m.begin).Seconds()
 	if c.wants("json") {
 		return c.show(map[string]func(io.Writer) error{"json": func(w io.Writer) error {

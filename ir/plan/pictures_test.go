@@ -2,12 +2,15 @@ package plan_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"io"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"aitk/ir"
 	"aitk/ir/plan"
@@ -103,5 +106,52 @@ func TestTrace(t *testing.T) {
 	}
 	if copies == 0 {
 		t.Error("no swap-in in the trace")
+	}
+}
+
+// TestPprof adds up what the profile's samples say.
+func TestPprof(t *testing.T) {
+	p := measured(6, hostile)
+	z, err := gzip.NewReader(strings.NewReader(view(t, func(w *bytes.Buffer) error { return plan.WritePprof(w, p) })))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sums [2]uint64
+	for len(raw) > 0 {
+		field, typ, n := protowire.ConsumeTag(raw)
+		raw = raw[n:]
+		if typ != protowire.BytesType {
+			_, n = protowire.ConsumeVarint(raw)
+			raw = raw[n:]
+			continue
+		}
+		body, n := protowire.ConsumeBytes(raw)
+		if n < 0 {
+			t.Fatal("the profile is cut short")
+		}
+		raw = raw[n:]
+		for field == 2 && len(body) > 0 {
+			field, _, n := protowire.ConsumeTag(body)
+			list, m := protowire.ConsumeBytes(body[n:])
+			body = body[n+m:]
+			for k := 0; field == 2 && len(list) > 0; k++ {
+				v, n := protowire.ConsumeVarint(list)
+				sums[k] += v
+				list = list[n:]
+			}
+		}
+	}
+	_, prog := p.Program("step")
+	run := plan.Timeline(p, prog)
+	var nanos uint64
+	for pc := range run.Start {
+		nanos += uint64(run.End[pc]-run.Start[pc]) / 1000
+	}
+	if want := uint64(plan.PeakOf(p, ir.Device).Bytes); sums[0] != want || sums[1] != nanos {
+		t.Errorf("the profile has %d bytes and %d ns, want %d and %d", sums[0], sums[1], want, nanos)
 	}
 }
