@@ -53,7 +53,51 @@ func (m *model) leastPeak(floor, enough int64) leastPeak {
 	s.restore(best.plan)
 	x := newSearch(s, floor, 0)
 	x.descend(&best, floor, enough)
+	if m.p.Lanes == nil {
+		m.wring(&best, floor, enough)
+	}
 	return best
+}
+
+// wring lets walkers look for a peak just below the best, in turn from there and from nothing, until several in a row have found none.
+func (m *model) wring(best *leastPeak, floor, enough int64) {
+	const tries = 12
+	moves := min(20000, 4000000/int64(m.n+1))
+	w := newWalker(m, m.lineOf(best.plan), floor, 1)
+	for k := 0; k < tries && best.peak > max(floor, enough); k++ {
+		w.budget = best.peak - 1 - (best.peak-floor)/64
+		if k%2 == 0 {
+			w.load(m.lineOf(best.plan))
+		} else {
+			w.load(m.lineOf(snapshot{}))
+		}
+		if w.squeeze(moves) {
+			*best = leastPeak{plan: planOfLine(m, w.line()), peak: w.tree.peak()}
+			k = -1
+		}
+	}
+}
+
+// squeeze anneals until the peak is within budget; the energy is what the events exceed it by.
+func (w *walker) squeeze(moves int64) bool {
+	over := w.tree.over(w.budget)
+	heat0 := max(over/64, w.tree.peak()/16)
+	for i := range moves {
+		if over == 0 {
+			return true
+		}
+		left := (moves - i) * 1024 / moves
+		heat := heat0 * left / 1024 * left / 1024
+		if w.move(); len(w.done) == 0 {
+			continue
+		}
+		if after := w.tree.over(w.budget); after > over && after-over > heat>>16*w.rnd.patience()+heat&0xffff*w.rnd.patience()>>16 {
+			w.undo()
+		} else {
+			over = after
+		}
+	}
+	return over == 0
 }
 
 // leastOptions lists the means with which the greedy goes straight down.
