@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"math"
 	"math/big"
 	"math/bits"
 	"slices"
@@ -22,7 +23,7 @@ func Bounds(p *Problem) Bound {
 	}
 	m := newModel(p)
 	gaps := m.baseGaps()
-	b := m.overhead(gaps, p.BudgetBytes, 0)
+	b := m.overhead(gaps, p.BudgetBytes, 0, coverWork)
 	b.PeakBytes = m.degree(gaps)
 	return b
 }
@@ -32,6 +33,7 @@ const (
 	noBound        = "none"
 	noPlan         = "none: the budget is below the op-degree bound"
 	intervalFlow   = "interval flow"
+	intervalCover  = "interval cover"
 	jointFlow      = "joint interval flow"
 	deadInput      = "dead inputs"
 	jointDeadInput = "joint dead inputs"
@@ -46,10 +48,14 @@ type row struct {
 	demand int64
 }
 
-// overhead is the best bound that the interval flow gives.
+// coverWork is the rows and columns that the interval cover may go through: a second at most, and much less in most problems.
+const coverWork = 400000
+
+// overhead is the best bound of the overhead.
 //
 // The interval flow comes first, with each way to count copies; the best one's prices start the dead-input bound, which aims at known, the overhead of a plan (0: none).
-func (m *model) overhead(gaps []baseGap, budget, known int64) Bound {
+// Without lanes the interval cover is tried in between, for as much work as is given.
+func (m *model) overhead(gaps []baseGap, budget, known, work int64) Bound {
 	if budget < 0 {
 		return Bound{Name: noBound}
 	}
@@ -71,11 +77,25 @@ func (m *model) overhead(gaps []baseGap, budget, known int64) Bound {
 	if known > 0 && best.OverheadPicos >= known || !m.p.Recompute {
 		return best
 	}
+	if m.p.Lanes == nil {
+		enough := known
+		if known == 0 {
+			enough = math.MaxInt64
+		}
+		if c := m.newCover(gaps, budget, bySum, false); len(c.rows) > 0 {
+			if whole := c.wholeCover(enough, work); whole > best.OverheadPicos {
+				best = Bound{OverheadPicos: whole, Name: intervalCover}
+			}
+		}
+		if best.OverheadPicos >= enough {
+			return best
+		}
+	}
 	name := deadInput
 	if m.p.Lanes != nil {
 		name = jointDeadInput
 	}
-	first := best.OverheadPicos
+	first := slices.Max(flows)
 	for i, way := range ways {
 		if flows[i] < first-first/4 {
 			continue // far behind already

@@ -2,6 +2,8 @@ package memory
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -111,6 +113,114 @@ func TestBoundsAndSolveAgainstExhaustion(t *testing.T) {
 	t.Logf("minimum found in %d of %d, optimum in %d of %d; bounds hold %d %% of the overhead", minima, problems, optimal, cases, 100*bound/max(1, overhead))
 	if minima < problems*95/100 || optimal < cases*97/100 || bound < overhead/5 {
 		t.Errorf("minimum found in %d of %d, optimum in %d of %d; bounds hold %d of %d ps", minima, problems, optimal, cases, bound, overhead)
+	}
+}
+
+// linearCover is the value of the linear covering problem of a cover by a dense simplex on its dual, in floating point: the most of demand times prices less what gaps
+// are worth beyond their time. It shares nothing with the flow.
+func linearCover(c *cover) float64 {
+	rows, columns := len(c.demand), len(c.columns)
+	vars := rows + columns // a price per row, the worth of a column beyond its time
+	scale := 0.0
+	for _, d := range c.demand {
+		scale = max(scale, float64(d))
+	}
+	table := make([][]float64, columns+1) // the last is the objective; the last entry of each is the right-hand side
+	for i := range table {
+		table[i] = make([]float64, vars+columns+1)
+	}
+	basis := make([]int, columns)
+	for i, col := range c.columns {
+		for r := col.from; r < col.to; r++ {
+			table[i][r] = float64(col.bytes) / scale
+		}
+		table[i][rows+i], table[i][vars+i], table[i][vars+columns] = -1, 1, float64(col.picos)
+		basis[i] = vars + i
+		table[columns][rows+i] = -1
+	}
+	for r, d := range c.demand {
+		table[columns][r] = float64(d) / scale
+	}
+	for {
+		in := -1
+		for k := range vars + columns { // the first that helps: no cycles
+			if table[columns][k] > 1e-9 {
+				in = k
+				break
+			}
+		}
+		if in < 0 {
+			return -table[columns][vars+columns]
+		}
+		out, least := -1, 0.0
+		for i := range columns {
+			if table[i][in] > 1e-9 {
+				if q := table[i][vars+columns] / table[i][in]; out < 0 || q < least-1e-12 || q <= least && basis[i] < basis[out] {
+					out, least = i, q
+				}
+			}
+		}
+		if out < 0 {
+			return math.Inf(1)
+		}
+		basis[out] = in
+		by := table[out][in]
+		for k := range table[out] {
+			table[out][k] /= by
+		}
+		for i := range table {
+			if f := table[i][in]; i != out && f != 0 {
+				for k := range table[i] {
+					table[i][k] -= f * table[out][k]
+				}
+			}
+		}
+	}
+}
+
+// TestFlowIsTheLinearCover: the flow bound is the value of the linear covering problem found by a simplex, on random problems and on small public graphs, and the
+// interval cover is no less.
+func TestFlowIsTheLinearCover(t *testing.T) {
+	compared := 0
+	check := func(name string, p *Problem) {
+		m := newModel(p)
+		gaps := m.baseGaps()
+		c := m.newCover(gaps, p.BudgetBytes, bySum, false)
+		if len(c.rows) == 0 || m.degree(gaps) > p.BudgetBytes {
+			return
+		}
+		want := linearCover(c)
+		got := m.flowBound(gaps, p.BudgetBytes, bySum).OverheadPicos
+		if float64(got) < want*(1-1e-6)-1e-6 || float64(got) > want*(1+1e-6)+1.001 {
+			t.Errorf("%s: the flow gives %d, the linear covering problem is worth %g", name, got, want)
+		}
+		if whole := m.overhead(gaps, p.BudgetBytes, 0, 20000); whole.OverheadPicos < got {
+			t.Errorf("%s: the cover gives %d, the flow %d", name, whole.OverheadPicos, got)
+		}
+		compared++
+	}
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 61))
+		p := plainProblem(r, 4+r.IntN(16))
+		if seed%2 == 0 {
+			p = randomProblem(r, 4+r.IntN(16))
+		}
+		most := newState(newModel(p)).tree.peak()
+		p.BudgetBytes = most * int64(3+r.IntN(7)) / 10
+		check(fmt.Sprint("seed ", seed), p)
+	}
+	if compared < 50 {
+		t.Errorf("only %d problems compared", compared)
+	}
+	for _, g := range moccasins {
+		if g.n > 100 {
+			continue
+		}
+		p := readMoccasin(t, g.file)
+		for _, f := range []int64{9, 8, 7} {
+			p.BudgetBytes = (g.peak*f + 9) / 10
+			check(fmt.Sprint(g.file, f), p)
+		}
 	}
 }
 

@@ -40,6 +40,12 @@ const noLimit = math.MaxInt64 / 4
 
 // rowPrices solves the covering problem and returns a price per row, in units of cost. Arcs may have any cap; demands are positive.
 func rowPrices(demand []int64, gaps []flowArc, prohibitive int64) []int64 {
+	prices, _ := rowFlow(demand, gaps, prohibitive)
+	return prices
+}
+
+// rowFlow is rowPrices with the flow of every gap.
+func rowFlow(demand []int64, gaps []flowArc, prohibitive int64) (prices, flow []int64) {
 	rows := len(demand)
 	f := &lineFlow{arcs: append([]flowArc(nil), gaps...)}
 	for k := range rows {
@@ -71,11 +77,11 @@ func rowPrices(demand []int64, gaps []flowArc, prohibitive int64) []int64 {
 		}
 		f.pivot(in)
 	}
-	prices := make([]int64, rows)
+	prices = make([]int64, rows)
 	for k := range rows {
 		prices[k] = max(0, f.potential[k+1]-f.potential[k])
 	}
-	return prices
+	return prices, f.flow[:len(gaps)]
 }
 
 func (f *lineFlow) hang(node, parent, arc int32) {

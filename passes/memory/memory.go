@@ -35,7 +35,7 @@
 //	free.go sweep.go explain.go     orders to choose from, many budgets in one run, reasons
 //	laneseed.go                     seeds of plans with swaps: lanes at a price, copies placed once per plan
 //	minimum.go solve.go             the peak-minimiser; the order of events of Solve
-//	gaps.go bounds.go copied.go flow.go            certified bounds: op degree, interval flow, the same with lanes
+//	gaps.go bounds.go copied.go flow.go covering.go  certified bounds: op degree, interval flow, the same with lanes, interval cover
 //	deadinput.go cut.go             the bound that knows that reruns need operands: a minimum cut at subgradient prices
 //
 // # Invariants
@@ -137,7 +137,7 @@ type Solution struct {
 // Bound is what no plan of this order can beat.
 type Bound struct {
 	PeakBytes     int64  // of any plan, at any cost (op-degree: operands, outputs and scratch of one op)
-	OverheadPicos int64  // of any plan within the budget (interval flow)
+	OverheadPicos int64  // of any plan within the budget
 	Name          string // of the bound that gave OverheadPicos
 }
 

@@ -71,17 +71,17 @@ func (m *model) wring(best *leastPeak, floor, enough int64) {
 		} else {
 			w.load(m.lineOf(snapshot{}))
 		}
-		if w.squeeze(moves) {
+		if w.squeeze(moves, uint(k/2)) {
 			*best = leastPeak{plan: planOfLine(m, w.line()), peak: w.tree.peak()}
 			k = -1
 		}
 	}
 }
 
-// squeeze anneals until the peak is within budget; the energy is what the events exceed it by.
-func (w *walker) squeeze(moves int64) bool {
+// squeeze anneals until the peak is within budget; the energy is what the events exceed it by, and each step of cold quarters the heat.
+func (w *walker) squeeze(moves int64, cold uint) bool {
 	over := w.tree.over(w.budget)
-	heat0 := max(over/64, w.tree.peak()/16)
+	heat0 := max(over/64, w.tree.peak()/8) >> (2 * cold)
 	for i := range moves {
 		if over == 0 {
 			return true

@@ -90,7 +90,7 @@ func solveFrom(p *Problem, o Options, known []snapshot) (*Solution, snapshot, er
 	if err != nil {
 		return nil, snapshot{}, err
 	}
-	sol.Bound = m.overhead(gaps, budget, sol.StepPicos-m.sum)
+	sol.Bound = m.overhead(gaps, budget, sol.StepPicos-m.sum, min(coverWork, 20000+m.moves(o)/5))
 	sol.Bound.PeakBytes = floor
 	return sol, plan, nil
 }
@@ -114,16 +114,22 @@ func (m *model) infeasible(floor int64) error {
 	return &InfeasibleError{BudgetBytes: m.p.BudgetBytes, MinimumBytes: r.PeakBytes, BoundBytes: floor, Stage: r.PeakStage, Alive: r.Alive}
 }
 
+// moves is how many moves the options allow.
+func (m *model) moves(o Options) int64 {
+	switch n := max(1, int64(m.n)); {
+	case o.Moves != 0:
+		return o.Moves
+	case m.p.Lanes != nil: // each asks the clock
+		return min(80000, 20000+1000*n, 30000000/n)
+	default:
+		return min(400000, 100000+2000*n, 400000000/n)
+	}
+}
+
 // improve finds a good plan within the budget, given some of which at least one is.
 func (m *model) improve(known []snapshot, o Options) snapshot {
 	budget := m.p.BudgetBytes
-	moves := o.Moves
-	if moves == 0 {
-		moves = min(400000, 100000+2000*int64(m.n), 400000000/int64(m.n))
-		if m.p.Lanes != nil { // each asks the clock
-			moves = min(80000, 20000+1000*int64(m.n), 30000000/int64(m.n))
-		}
-	}
+	moves := m.moves(o)
 	x := newSearch(newState(m), budget, o.Seed)
 	x.stop, x.improved = o.Stop, o.Improved
 	for _, means := range m.seedOptions() {
