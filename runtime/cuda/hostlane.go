@@ -25,6 +25,7 @@ const (
 // task is an entry of a goroutine lane's queue.
 type task struct {
 	kind     taskKind
+	at       place
 	dst, src runtime.Slice
 	on       *hostLane // taskAwait: go on when this lane has finished so many tasks
 	tasks    uint64
@@ -72,6 +73,7 @@ func (d *Device) hostCopy(l plan.Lane, dst, src runtime.Slice) error {
 }
 
 func (h *hostLane) put(t task) {
+	t.at = h.dev.place
 	h.mu.Lock()
 	h.queue = append(h.queue, t)
 	h.mu.Unlock()
@@ -121,13 +123,13 @@ func (h *hostLane) loop() {
 		t := h.queue[0]
 		h.queue = h.queue[1:]
 		h.mu.Unlock()
-		err := current
+		err := advised(current)
 		if err == nil {
 			err = t.do()
 		}
 		h.mu.Lock()
 		if h.err == nil && err != nil {
-			h.err = fmt.Errorf("the %v lane: %w", h.id, err)
+			h.err = fmt.Errorf("%v, on the %v lane: %w", t.at, h.id, err)
 		}
 		h.done++
 		h.mu.Unlock()
@@ -141,7 +143,7 @@ func (t *task) do() error {
 		t.on.await(t.tasks)
 		return nil
 	case taskEvent:
-		return t.event.Synchronize()
+		return advised(t.event.Synchronize())
 	}
 	from, to := t.src.Arena.Host(), t.dst.Arena.Host()
 	switch {
