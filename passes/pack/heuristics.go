@@ -75,13 +75,19 @@ func (h *portfolio) fixedPasses() []pass {
 				}})
 			}
 		}
-		if len(h.p.items) <= firstFitLimit || !h.p.isArcs && name == "size" {
-			out = append(out, pass{name: "first-fit/" + name, order: -1, offsets: func(w *worker, _ int64) []int64 {
-				return h.p.firstFit(h.directions[0].named(k))
-			}})
+		if len(h.p.items) <= firstFitLimit {
+			out = append(out, h.firstFitPass(k))
 		}
 	}
+	if k := slices.Index(names[:], "size"); len(out) == 0 { // too many for first fit, but nothing else places what is no arc
+		out = append(out, h.firstFitPass(k))
+	}
 	return out
+}
+
+// firstFitPass is first fit in a named order.
+func (h *portfolio) firstFitPass(k int) pass {
+	return pass{name: "first-fit/" + names[k], order: -1, offsets: func(*worker, int64) []int64 { return h.p.firstFit(h.directions[0].named(k)) }}
 }
 
 // hintPasses place the items in the order of their hints, which gives a former placement back where it still fits. They come first, so they win

@@ -114,3 +114,17 @@ func TestPackRandom(t *testing.T) {
 		}
 	}
 }
+
+// TestManyBuffersThatAreNoArcs: more buffers than first fit is for otherwise, which no other heuristic takes because one of them comes and goes.
+func TestManyBuffersThatAreNoArcs(t *testing.T) {
+	buffers := []Buffer{{Bytes: 8, Spans: []Span{{0, 10}, {20, 30}, {40, 50}}}}
+	for k := range int64(firstFitLimit + 10) {
+		buffers = append(buffers, Buffer{Bytes: 8 + k%5*8, Spans: []Span{{k, k + 3 + k%7}}})
+	}
+	for _, o := range []Options{{}, {Tries: -1, Nodes: -1}, {Tries: 9, Nodes: 100, Enough: 1000}} {
+		r, err := Pack(buffers, o)
+		if err != nil || r.ArenaBytes < r.BoundBytes {
+			t.Errorf("%+v: %v, arena %d, bound %d", o, err, r.ArenaBytes, r.BoundBytes)
+		}
+	}
+}
