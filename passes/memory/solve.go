@@ -158,7 +158,7 @@ func (m *model) improve(known []snapshot, o Options) snapshot {
 		x.below(moves/4, o)
 	} else {
 		if s := int64(len(x.best.away)); s > 0 && o.Moves == 0 {
-			moves = min(moves, 2000000/s) // each places all copies anew
+			moves = min(moves, 1500000/s) // each places all copies anew
 		}
 		// Several short runs beat a long one on small problems, where each either finds the way or does not.
 		run := max(1, min(moves/3, 6000+100*int64(m.n)))
