@@ -120,7 +120,7 @@ func (m *model) moves(o Options) int64 {
 	case o.Moves != 0:
 		return o.Moves
 	case m.p.Lanes != nil: // each asks the clock
-		return min(80000, 20000+1000*n, 30000000/n)
+		return min(50000, 20000+1000*n, 30000000/n)
 	default:
 		return min(400000, 100000+2000*n, 400000000/n)
 	}
