@@ -2,6 +2,7 @@ package passes
 
 import (
 	"errors"
+	"fmt"
 
 	"aitk/ir"
 	"aitk/ir/plan"
@@ -172,7 +173,18 @@ func (c *compiler) keepAll() (*candidate, error) {
 // limits are what one call of the solver may use, in bytes; < 0: no limit. They shrink where a placed arena came out too large.
 type limits struct {
 	device, host int64
+	spared       int64 // bytes of device that the training step leaves alone, so that fewer parameters live there between programs
 	swap         bool
+}
+
+// crowdedError says that a later program does not fit beside the parameters that the training step has left on the device.
+type crowdedError struct {
+	*memory.InfeasibleError
+	program string
+}
+
+func (e *crowdedError) Error() string {
+	return fmt.Sprintf("program %s: %v", e.program, e.InfeasibleError)
 }
 
 // problem states a program's problem with the settings of this run.
@@ -196,10 +208,16 @@ func (c *compiler) solve(decide func(*memory.Problem) (*memory.Solution, error),
 	var homes map[string]bool // by parameter name: the host; nil until the step is decided
 	for _, g := range out.programs {
 		p := c.problem(g, homes, lim)
+		if homes == nil && lim.device >= 0 {
+			p.BudgetBytes = lim.device - lim.spared
+		}
 		if err := p.checkTimes(); err != nil {
 			return nil, err
 		}
 		sol, err := decide(&p.Problem)
+		if e, ok := errors.AsType[*memory.InfeasibleError](err); ok && homes != nil {
+			err = &crowdedError{e, g.Name}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -235,6 +253,8 @@ func (c *compiler) least() (*candidate, error) {
 }
 
 // within finds the fastest plan whose arenas fit, nil if the search finds none.
+//
+// The step alone chooses where parameters live between programs. Where another program then has too little room, the step is asked for less.
 func (c *compiler) within(budget int64) (*candidate, error) {
 	search := func(p *memory.Problem) (*memory.Solution, error) {
 		return memory.Solve(p, memory.Options{Moves: c.Effort})
@@ -242,6 +262,10 @@ func (c *compiler) within(budget int64) (*candidate, error) {
 	lim := limits{device: budget, host: c.HostBudgetBytes, swap: c.Swap}
 	for range fitTries {
 		s, err := c.solve(search, lim)
+		if e, crowded := errors.AsType[*crowdedError](err); crowded && lim.swap {
+			lim.spared += roundUp(max(e.MinimumBytes-e.BudgetBytes, 1), c.Profile.AlignBytes)
+			continue
+		}
 		if _, infeasible := errors.AsType[*memory.InfeasibleError](err); infeasible {
 			return nil, nil
 		}
