@@ -51,7 +51,6 @@ type minimiser struct {
 	x     *exact
 	left  int64 // nodes
 	ranks [][]int32
-	turn  int // of the portfolio
 }
 
 // minimise looks for a height of at most target, or with once unset for the smallest one. What the search excludes raises the bound.
