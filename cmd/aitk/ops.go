@@ -13,13 +13,14 @@ import (
 	"aitk/ir/plan"
 	"aitk/runtime"
 	"aitk/runtime/cpu"
+	"aitk/runtime/cuda"
 )
 
 func opsCommand() command {
 	return command{name: "ops", short: "the core ops: shape rule, meaning, gradient, kernels", run: listOps,
 		long: `shape: the op says the types of its results. eval: what gives its meaning, a plain evaluation (own) or simpler ops (parts). grad: a rule of its
-own, or the reason why there is none. cpu: asked of the device with the op's own samples; view ops have no instruction, swaps become copies. With --onnx it is
-the operators of ONNX instead, with the opsets in which each changed.`}
+own, or the reason why there is none. cpu: asked of the device with the op's own samples; view ops have no instruction, swaps become copies. cuda: the same of
+the CUDA device, whether or not this binary has it. With --onnx it is the operators of ONNX instead, with the opsets in which each changed.`}
 }
 
 // opRow is a row of the matrix.
@@ -31,7 +32,8 @@ type opRow struct {
 	Eval       string   `json:"eval"` // own, parts
 	Grad       string   `json:"grad"` // own, or empty
 	NoGrad     string   `json:"no_grad_reason,omitempty"`
-	CPU        string   `json:"cpu"` // yes, view, copy, no: what is missing
+	CPU        string   `json:"cpu"`  // yes, view, copy, no: what is missing
+	CUDA       string   `json:"cuda"` // likewise, of the device that has the build tag
 	Stateful   bool     `json:"stateful"`
 	Random     bool     `json:"random"`
 }
@@ -56,7 +58,7 @@ func listOps(c *call) error {
 		return c.show(map[string]func(io.Writer) error{"json": func(w io.Writer) error { return writeJSON(w, rows) }})
 	}
 	t := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "op\tshape\teval\tgrad\tcpu\twhat it is")
+	fmt.Fprintln(t, "op\tshape\teval\tgrad\tcpu\tcuda\twhat it is")
 	for _, r := range rows {
 		grad := r.Grad
 		if grad == "" {
@@ -66,7 +68,7 @@ func listOps(c *call) error {
 		if len(r.Attributes) > 0 {
 			what += " {" + strings.Join(r.Attributes, " ") + "}"
 		}
-		fmt.Fprintf(t, "%s\tyes\t%s\t%s\t%s\t%s\n", r.Op, r.Eval, grad, r.CPU, what)
+		fmt.Fprintf(t, "%s\tyes\t%s\t%s\t%s\t%s\t%s\n", r.Op, r.Eval, grad, r.CPU, r.CUDA, what)
 	}
 	return t.Flush()
 }
@@ -81,6 +83,7 @@ func listONNX(c *call) error {
 
 func describeOp(o ir.Op, probe *kernelProbe) opRow {
 	r := opRow{Op: ir.OpName(o), Attributes: attributes(o), Shape: true, Eval: "parts", Stateful: ir.IsStateful(o), CPU: probe.ask(o)}
+	r.CUDA = cudaKernel(o, r.CPU)
 	if _, ok := o.(ir.Evaluator); ok {
 		r.Eval = "own"
 	}
@@ -98,6 +101,17 @@ func describeOp(o ir.Op, probe *kernelProbe) opRow {
 		r.NoGrad = n.NoGradReason()
 	}
 	return r
+}
+
+// cudaKernel tells the same of the CUDA device: what runs nothing or is a copy on one device is so on the other.
+func cudaKernel(o ir.Op, onCPU string) string {
+	switch {
+	case onCPU == "view" || onCPU == "copy":
+		return onCPU
+	case cuda.HasKernel(o):
+		return "yes"
+	}
+	return "no: the device has no kernel for it"
 }
 
 // attributes lists the op's fields by the names that the text form has.
