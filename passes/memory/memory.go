@@ -34,7 +34,7 @@
 //	anneal.go rebuild.go random.go  improvement: annealing with swaps, destroy and repair
 //	free.go sweep.go explain.go     orders to choose from, many budgets in one run, reasons
 //	laneseed.go                     seeds of plans with swaps: lanes at a price, copies placed once per plan
-//	minimum.go solve.go             the peak-minimiser; the order of events of Solve
+//	minimum.go exact.go solve.go    the peak-minimiser, exact on small problems; the order of events of Solve
 //	gaps.go bounds.go copied.go flow.go covering.go  certified bounds: op degree, interval flow, the same with lanes, interval cover
 //	deadinput.go cut.go             the bound that knows that reruns need operands: a minimum cut at subgradient prices
 //

@@ -2,7 +2,7 @@ package memory
 
 // The peak-minimiser looks for the smallest peak at any cost. It does not know the budget, so the minimum that it finds is a property of the
 // problem. It tries, in this order: the greedy straight down; for several spacings of checkpoints, running again in each stage whatever its op needs from the
-// checkpoints; then annealing with a price on bytes only, from the best of these.
+// checkpoints; then, of a small problem, exhaustion, which ends the search; else annealing with a price on bytes only, from the best of these.
 
 // leastPeak is what the minimiser found.
 type leastPeak struct {
@@ -47,6 +47,9 @@ func (m *model) leastPeak(floor, enough int64) leastPeak {
 		}
 	}
 	if best.peak <= enough {
+		return best
+	}
+	if m.exact(&best, floor, enough) || best.peak <= enough {
 		return best
 	}
 	s = newState(m)
