@@ -172,8 +172,12 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// shellWord quotes a name that a shell would take apart.
+// shellWord quotes a name that a shell would take apart. What cannot be printed is written by its escape, in the form that bash, zsh and ksh read back.
 func shellWord(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		quoted := strconv.Quote(s)
+		return "$'" + strings.ReplaceAll(strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`), "'", `\'`) + "'"
+	}
 	if strings.ContainsFunc(s, func(r rune) bool { return !(r < 128 && isWord(byte(r))) && !strings.ContainsRune("_.:-", r) }) {
 		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 	}

@@ -99,7 +99,7 @@ func (f *file) external(entries []*onnxpb.StringStringEntryProto, want int64) (i
 		return ir.Init{}, fmt.Errorf("external data in %q: %w", location, err)
 	}
 	if offset > size || length > size-offset {
-		return ir.Init{}, fmt.Errorf("external data in %q: bytes %d to %d of a file of %d", location, offset, offset+length, size)
+		return ir.Init{}, fmt.Errorf("external data in %q: bytes %d to %d of a file of %d", location, offset, uint64(offset)+uint64(length), size)
 	}
 	return ir.Init{Kind: ir.InitFile, File: ir.Location{
 		Path: filepath.Join(filepath.Dir(f.path), filepath.FromSlash(location)), Offset: offset, Bytes: length}}, nil

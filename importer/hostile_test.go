@@ -179,7 +179,7 @@ func TestExternal(t *testing.T) {
 		{"", "", "", "without a location"},
 		{"w.bin", "49", "16", "bytes 49 to 65 of a file of 64"},
 		{"w.bin", "-1", "16", "offset -1"},
-		{"w.bin", "9223372036854775807", "16", "of a file of 64"},
+		{"w.bin", "9223372036854775807", "16", "bytes 9223372036854775807 to 9223372036854775823 of a file of 64"},
 		{"w.bin", "0", "17", "length 17"},
 		{"w.bin", "0", "-16", "length -16"},
 		{"w.bin", "x", "16", "is no number"},

@@ -182,12 +182,23 @@ func (l *linter) failed(err error, s Severity) {
 			if x.Cause != nil {
 				f.Message = x.Cause.Error()
 			}
+			if x.Origin.Node == "" && x.Origin.OpType != "" { // a finding that names no node leaves the author searching
+				f.Node, f.Message = l.outputOf(x.Origin), x.Origin.String()+": "+f.Message
+			}
 		}
 		if d, ok := errors.AsType[*DataError](e); ok && len(d.Inputs) > 0 {
 			f.Remedy = fmt.Sprintf("bind it: --input %s=FILE", shellWord(d.Inputs[0]))
 		}
 		l.add(f)
 	}
+}
+
+// outputOf names a node without a name by its first output, where it is one of the graph's own nodes and not of a body.
+func (l *linter) outputOf(o ir.Origin) string {
+	if l.src == nil || int(o.Index) >= len(l.src.graph.Node) || l.src.origin(int(o.Index)) != o {
+		return ""
+	}
+	return first(l.src.graph.Node[o.Index].Output)
 }
 
 // leaves takes joined errors apart.

@@ -5,7 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"aitk/importer/onnxpb"
 )
 
 // expectation is what a linter must say of a graph: codes that it must report, and where given the only ones that it may.
@@ -116,5 +119,27 @@ func TestLintExports(t *testing.T) {
 	}
 	if codes := codesOf(t, filepath.Join(folder, "ts_argmax.onnx"), LintOptions{Options: Options{Outputs: []string{"/m/fc2/Gemm_output_0"}}}); len(codes) != 0 {
 		t.Errorf("--output leaves %v", codes)
+	}
+}
+
+// TestLintUnnamed: what is wrong with a node without a name is told with its op, its place and its first output.
+func TestLintUnnamed(t *testing.T) {
+	m := model(13, []*onnxpb.ValueInfoProto{vi("x", float, 2, 3)}, []*onnxpb.TensorProto{floats("w", []int64{3, 4})},
+		node("MatMul", "m", in("x", "w"), in("h")), node("Transpose", "", in("h"), in("y"), attrInts("perm", 0, 0)))
+	findings, err := Lint(save(t, m), LintOptions{})
+	if err != nil || len(findings) == 0 {
+		t.Fatal(findings, err)
+	}
+	if f := findings[0]; f.Code != InvalidGraph || f.Node != "y" || !strings.Contains(f.Message, "unnamed node #1 (Transpose)") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestShellWord: a name in a remedy can be pasted into a shell, and cannot steer the terminal.
+func TestShellWord(t *testing.T) {
+	for name, want := range map[string]string{"a.b_1": "a.b_1", "a b": "'a b'", "it's": `'it'\''s'`, "\x1b[31m\"'\\": `$'\x1b[31m"\'\\'`, "\u202ex": `$'\u202ex'`} {
+		if got := shellWord(name); got != want {
+			t.Errorf("%q is quoted as %s, want %s", name, got, want)
+		}
 	}
 }

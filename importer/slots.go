@@ -256,10 +256,10 @@ func (w *weights) promote(p *param, glob string) bool {
 	return true
 }
 
-// raise makes a weight of the float content of a Constant node that the user names.
+// raise makes a weight of the float content of a Constant node, or of a float scalar, that the user names.
 func (w *weights) raise(name string) bool {
 	t := w.src.tensors[name]
-	if t == nil || !w.fromNode(name) || w.views[name] != nil || w.named[name] != nil || t.elem != 0 || !t.typ.DType.IsFloat() || len(t.typ.Shape) == 0 {
+	if t == nil || !w.fromNode(name) && len(t.typ.Shape) > 0 || w.views[name] != nil || w.named[name] != nil || t.elem != 0 || !t.typ.DType.IsFloat() {
 		return false
 	}
 	w.add(t, param{ParamInfo: ParamInfo{Name: name, Type: t.typ, Role: ir.Weight, Trainable: true, Reason: "trained by " + name}}, view{})

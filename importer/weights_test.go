@@ -106,6 +106,21 @@ func TestPromote(t *testing.T) {
 	}
 }
 
+// TestPromoteScalar: a scalar is a constant until it is named outright, as a learned temperature is.
+func TestPromoteScalar(t *testing.T) {
+	m := model(13, []*onnxpb.ValueInfoProto{vi("x", float, 2, 4)}, []*onnxpb.TensorProto{floats("logit_scale", nil, 2)},
+		node("Exp", "e", in("logit_scale"), in("s")), node("Mul", "m", in("x", "s"), in("y")))
+	g := mustImport(t, save(t, m), Options{Select: []Selection{{"logit_scale", true}}}).Graph
+	if p := g.Param("logit_scale"); p == nil || !p.Trainable || p.Role != ir.Weight || !p.Type.Equal(ir.T(ir.F32)) {
+		t.Errorf("%s", g)
+	}
+	for _, glob := range []string{"*", "logit*"} {
+		if _, err := Import(save(t, m), Options{Select: []Selection{{glob, true}}}); ir.KindOf(err) != ir.Usage {
+			t.Errorf("--train %s promoted a scalar: %v", glob, err)
+		}
+	}
+}
+
 // TestTypedData: each field of a tensor decodes, whichever type it holds.
 func TestTypedData(t *testing.T) {
 	half := func(d onnxpb.TensorProto_DataType, bits ...int32) *onnxpb.TensorProto {
