@@ -8,7 +8,8 @@ import (
 )
 
 // keepOld copies the content of a parameter for those who read it when its bytes may hold it no more: nodes behind the update, whose result takes
-// the place of the old content, and results, which the caller reads when all is done and a parameter may lie in host memory.
+// the place of the old content; the update itself, where it cannot write over what it reads; and results, which the caller reads when all is done
+// and a parameter may lie in host memory.
 //
 //	update %1 %7                       %6 = Cast %1
 //	%7 = MovingAverage %1 %2           %7 = MovingAverage %1 %2
@@ -25,7 +26,8 @@ func keepOld(g *ir.Graph) {
 			updates[p.Next.Def] = append(updates[p.Next.Def], p)
 		}
 	}
-	changed, wanted := map[*ir.Param]bool{}, map[*ir.Param]bool{}
+	changed, wanted, apart := map[*ir.Param]bool{}, map[*ir.Param]bool{}, map[*ir.Param]bool{}
+	st := StoragesOf(g)
 	for _, n := range g.Nodes {
 		for _, v := range n.In {
 			if p := of[v]; changed[p] {
@@ -37,6 +39,7 @@ func keepOld(g *ir.Graph) {
 		}
 		for _, p := range updates[n] {
 			changed[p] = true
+			apart[p] = slices.ContainsFunc(n.In, func(v *ir.Value) bool { return of[v] == p }) && !writesOver(st, n, p)
 		}
 	}
 	for _, r := range g.Results {
@@ -46,16 +49,31 @@ func keepOld(g *ir.Graph) {
 	}
 	for _, p := range g.Params {
 		switch {
+		case apart[p]:
+			at := slices.Index(g.Nodes, p.Next.Def)
+			keepOldOf(g, p, at, at)
 		case wanted[p] && changed[p]:
-			keepOldOf(g, p, slices.Index(g.Nodes, p.Next.Def))
+			at := slices.Index(g.Nodes, p.Next.Def)
+			keepOldOf(g, p, at, at+1)
 		case wanted[p]:
-			keepOldOf(g, p, len(g.Nodes))
+			keepOldOf(g, p, len(g.Nodes), len(g.Nodes))
 		}
 	}
 }
 
-// keepOldOf copies p in front of node number at, which makes the new content, if any does.
-func keepOldOf(g *ir.Graph, p *ir.Param, at int) {
+// writesOver tells whether n, which reads p and makes its new content, writes it over the old one whatever else dies there: no other operand may be
+// the first that it could take.
+func writesOver(st *Storages, n *ir.Node, p *ir.Param) bool {
+	for _, a := range ir.AliasesOf(n.Op) {
+		if h, ok := couldTake(st, n, a); ok && n.Out[a.Out] == p.Next {
+			return h.In == st.Of[p.Value.ID]
+		}
+	}
+	return false
+}
+
+// keepOldOf copies p in front of node number at, which makes the new content, if any does; nodes from number from on and results read the copy.
+func keepOldOf(g *ir.Graph, p *ir.Param, at, from int) {
 	same := map[*ir.Value]bool{p.Value: true} // the parameter and its views in front of the update
 	for _, n := range g.Nodes[:at] {
 		if x := ir.ViewOf(n); x != nil && same[x] {
@@ -87,7 +105,7 @@ func keepOldOf(g *ir.Graph, p *ir.Param, at int) {
 		}
 		return copies[v]
 	}
-	for _, n := range g.Nodes[min(at+1, len(g.Nodes)):] {
+	for _, n := range g.Nodes[from:] {
 		for i, v := range n.In {
 			n.In[i] = kept(v)
 		}

@@ -127,7 +127,7 @@ func (p *placement) seatStorages(k int) {
 	// A residence over which a new content is written goes home too, if the old content is gone by then.
 	for i := len(s.live.Over) - 1; i >= 0; i-- {
 		for _, h := range s.live.Over[i] {
-			if q := owner[h.Out]; q >= 0 && s.seat[h.In] < 0 && s.reader[q] <= s.live.Def[h.In] {
+			if q := owner[h.Out]; q >= 0 && s.seat[h.In] < 0 && s.reader[q] < s.live.Def[h.In] {
 				s.seat[h.In], owner[h.In] = s.seat[h.Out], q
 			}
 		}
