@@ -206,6 +206,9 @@ func (l *lowering) bindInputs(dims []Dim) error {
 	return nil
 }
 
+// smallerDims is the way out where a dimension was bound to a size that nobody can mean.
+const smallerDims = "bind smaller dimensions (--dim), the batch above all"
+
 func (l *lowering) input(in *onnxpb.ValueInfoProto, size map[string]int64) (*operand, error) {
 	t := in.GetType().GetTensorType()
 	if t == nil || t.Shape == nil {
@@ -232,6 +235,9 @@ func (l *lowering) input(in *onnxpb.ValueInfoProto, size map[string]int64) (*ope
 		typ.Shape = append(typ.Shape, n)
 	}
 	if err := typ.Shape.Check(); err != nil {
+		if slices.ContainsFunc(t.Shape.Dim, symbolic) {
+			return nil, &ir.Error{Kind: ir.Usage, Cause: err, Remedy: smallerDims}
+		}
 		return nil, err
 	}
 	if isConstant {

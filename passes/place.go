@@ -2,6 +2,8 @@ package passes
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 
 	"aitk/ir"
@@ -274,7 +276,7 @@ func (p *placement) pack(prof *cost.Profile) error {
 		}
 		r, err := packArena(buffers)
 		if err != nil {
-			return err
+			return tooManyBytes(space, err)
 		}
 		for j, i := range which {
 			p.seats[i].offset = r.Offsets[j]
@@ -282,6 +284,18 @@ func (p *placement) pack(prof *cost.Profile) error {
 		p.arenas[space] = r
 	}
 	return nil
+}
+
+// tooManyBytes is the first of what is wrong with buffers of ours, which can be their sizes only: some dimension was bound to a size that nobody can mean.
+func tooManyBytes(space ir.Space, err error) error {
+	if all, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		err = all.Unwrap()[0]
+	}
+	return &ir.Error{Kind: ir.Usage, Cause: fmt.Errorf("the step's tensors in %v memory take more bytes together than can be placed: %w", space, err),
+		Remedy: "bind smaller dimensions (--dim), the batch above all"}
 }
 
 // What is spent on one placement where the quick orders leave a gap: one is made for each candidate. Thousands of buffers are left at a thousandth

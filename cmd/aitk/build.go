@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"aitk/importer"
-	"aitk/internal/safetensors"
 	"aitk/internal/weights"
 	"aitk/ir"
 	"aitk/ir/op"
@@ -102,11 +101,9 @@ func (b *builder) importModel() (*ir.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	inputs := map[string]ir.Tensor{}
-	for _, in := range c.inputs {
-		if inputs[in.name], err = readTensor(in.file, in.name); err != nil {
-			return nil, err
-		}
+	inputs, err := c.readInputs()
+	if err != nil {
+		return nil, err
 	}
 	m, err := importer.Import(b.path, importer.Options{Dims: bound.sizes, Inputs: inputs, BatchNorm: c.batchNorm, Eval: b.forward, Select: c.selection, Outputs: c.inner(seen)})
 	if err != nil {
@@ -373,25 +370,4 @@ func (b *builder) describe(p *plan.Plan) {
 	list = append(list, p.Options...) // the adapters
 	slices.SortStableFunc(list, func(x, y plan.Option) int { return cmp.Compare(x.Key, y.Key) })
 	p.Options = list
-}
-
-// readTensor reads the tensor of a name from a safetensors file, or the only one.
-func readTensor(path, name string) (ir.Tensor, error) {
-	f, err := safetensors.Open(path)
-	if err != nil {
-		return ir.Tensor{}, cannotOpen("--input "+name, path, err)
-	}
-	defer f.Close()
-	x, ok := f.Info(name)
-	if !ok && len(f.Infos()) == 1 {
-		x, ok = f.Infos()[0], true
-	}
-	if !ok {
-		return ir.Tensor{}, usagef("--input %s: %s holds no tensor of that name", name, path)
-	}
-	raw := make([]byte, x.Bytes)
-	if err := f.ReadTensor(x.Name, raw); err != nil {
-		return ir.Tensor{}, err
-	}
-	return ir.DecodeTensor(x.Type, raw)
 }

@@ -35,14 +35,13 @@ func lint(c *call) error {
 	if s.plan != nil {
 		return usagef("lint looks at models, and %s is a plan", s.path)
 	}
-	opt := importer.LintOptions{Options: importer.Options{Dims: map[string]int64{}, Inputs: map[string]ir.Tensor{}, BatchNorm: c.batchNorm, Select: c.selection}, Output: c.passes.Output}
+	inputs, err := c.readInputs()
+	if err != nil {
+		return err
+	}
+	opt := importer.LintOptions{Options: importer.Options{Dims: map[string]int64{}, Inputs: inputs, BatchNorm: c.batchNorm, Select: c.selection}, Output: c.passes.Output}
 	for _, d := range c.dims {
 		opt.Dims[d.name] = d.size
-	}
-	for _, in := range c.inputs {
-		if opt.Inputs[in.name], err = readTensor(in.file, in.name); err != nil {
-			return err
-		}
 	}
 	opt.Loss = c.passes.Loss.Name
 	findings, m, err := importer.LintModel(s.path, opt)

@@ -7,6 +7,7 @@ import (
 
 	"aitk/ir"
 	"aitk/ir/op"
+	plancheck "aitk/ir/plan/check"
 	"aitk/passes"
 	"aitk/passes/cost"
 	"aitk/runtime"
@@ -56,6 +57,42 @@ func TestOldContentIsKept(t *testing.T) {
 			if x := (ir.Tensor{Type: r.Value.Type, F: results[i]}); !bytes.Equal(got, x.Encode()) {
 				t.Errorf("step %d: %s is %v, want %v", step, r.Name, floats(t, r.Value.Type, got), results[i])
 			}
+		}
+	}
+}
+
+// What cannot be written over the old content that it reads has a plan without a budget and one in the smallest, with the same bits.
+func TestUpdatesApartFromTheOldContent(t *testing.T) {
+	g := ir.NewGraph("step")
+	b := &ir.Builder{G: g}
+	x := g.AddInput("x", ir.T(ir.F32, 16, 16))
+	u, v, w := g.AddParam("u", x.Type), g.AddParam("v", x.Type), g.AddParam("w", x.Type)
+	for _, p := range []*ir.Param{u, v, w} {
+		p.Role, p.Init = ir.Statistic, ir.Init{Kind: ir.InitLiteral, Literal: make([]byte, x.Type.Bytes())}
+	}
+	e := b.Add(op.Exp{}, x)
+	s := b.Add(op.Sigmoid{}, b.Add(op.MatMul{}, e, e))
+	w.Next = b.Add(op.MatMul{}, w.Value, w.Value)
+	v.Next = b.Add(op.Add{}, e, v.Value) // may take the place of e, which dies here
+	u.Next = b.Add(op.Add{}, s, b.Add(op.Transpose{Perm: []int64{1, 0}}, u.Value))
+	check(t, ir.Verify(g))
+	ctx := &passes.Context{Programs: []*ir.Graph{g}}
+	ctx.Assume(passes.Scheduled)
+	o := passes.MemoryOptions{Profile: cost.CPUGeneric(), BudgetBytes: -1, HostBudgetBytes: -1}
+	least, _, err := passes.Smallest(ctx, o)
+	check(t, err)
+	var want []byte
+	for _, budget := range []int64{-1, least} {
+		o.BudgetBytes = budget
+		p, err := passes.Compile(ctx, o)
+		check(t, err)
+		check(t, plancheck.Check(p))
+		got := trace(t, p, 1, cpu.Options{})
+		if want == nil {
+			want = got
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("other bits in %d bytes", budget)
 		}
 	}
 }

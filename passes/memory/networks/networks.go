@@ -1,5 +1,5 @@
 // Package networks makes planning problems of training steps without any weights or model files: transformers, convolutional networks, U-Nets and
-// diffusion transformers of the sizes that people train, on one cost model. Benchmarks, tests and `aitk bench` measure the planner on them.
+// diffusion transformers of the sizes that people train, on one cost model. Benchmarks and tests measure the planner on them.
 //
 // # Cost model
 //
