@@ -14,7 +14,7 @@
 // # How a kernel is written
 //
 // kernels/NAME.c has the code of a family of ops, NAME.go the geometry: a function that switches on b.x.Op and answers nil, nil for ops of other
-// families; families (kernel.go) lists these functions. C is compiled to PTX by clang ahead of time (kernels/generate.sh) for two targets, sm_75
+// families; families (kernel.go) lists these functions, HasKernel (ops.go) the ops. C is compiled to PTX by clang ahead of time (kernels/generate.sh) for two targets, sm_75
 // and sm_80, and for several element types; a text is compiled by the driver when a plan first needs it.
 //
 // # Tensor cores, and several ops in one kernel
