@@ -12,8 +12,9 @@ type portfolio struct {
 	*search
 	directions [2]*ranker // of time: forward, backward
 	rings      [2]*ring
-	order      int // of the best fixed pass of the valley skyline, -1: none; an index into names
-	direction  int // of the same
+	order      int  // of the best fixed pass of the valley skyline, -1: none; an index into names
+	direction  int  // of the same
+	ahead      bool // of the same
 	target     int64
 	workers    []*worker // one per goroutine, kept from run to run
 
@@ -21,6 +22,7 @@ type portfolio struct {
 	blendArena     int64
 	blendSeed      uint64
 	blendDirection int
+	blendAhead     bool
 }
 
 func (s *search) newPortfolio() *portfolio {
@@ -39,16 +41,18 @@ func (s *search) newPortfolio() *portfolio {
 
 // worker is the scratch of one goroutine.
 type worker struct {
-	valleys [2]*valleys
+	valleys valleys
 	keys    []int32
 }
 
+// pass is a pass of the valley skyline in a direction of time.
+func (h *portfolio) pass(w *worker, direction int, keys []int32, ahead bool, limit int64) []int64 {
+	w.valleys.ring = h.rings[direction]
+	return w.valleys.pass(keys, ahead, limit)
+}
+
 func (h *portfolio) newWorker() *worker {
-	w := &worker{keys: make([]int32, len(h.p.items))}
-	for d, g := range h.rings {
-		w.valleys[d] = &valleys{ring: g}
-	}
-	return w
+	return &worker{keys: make([]int32, len(h.p.items))}
 }
 
 // pass is one try of a heuristic.
@@ -56,26 +60,31 @@ type pass struct {
 	name             string
 	offsets          func(w *worker, limit int64) []int64 // by item, nil: nothing at or under the limit; it may be overwritten by the next pass of the worker
 	order, direction int                                  // of a named order of the valley skyline; order -1: of another pass
+	ahead            bool                                 // with a look ahead
 	blend            *blend
 	seed             uint64 // of the blend's noise
 	arena            int64  // what came out, 0: nothing
 }
 
-// fixedPasses are the named orders in both directions of time, and first fit.
+// fixedPasses are the named orders in both directions of time, with and without a look ahead, and first fit.
 func (h *portfolio) fixedPasses() []pass {
 	out := h.hintPasses()
+	n := len(h.p.items)
 	for k, name := range names {
-		if len(h.p.items) > smallLimit && k >= 4 || len(h.p.items) > largeLimit && k >= 2 {
-			break
-		}
-		if h.p.isArcs {
+		for _, ahead := range [2]bool{true, false} {
+			if !h.p.isArcs || n > smallLimit && k >= 4 || n > largeLimit && (!ahead || k >= 3) {
+				continue
+			}
 			for d, prefix := range [2]string{"valley/", "valley-backward/"} {
-				out = append(out, pass{name: prefix + name, order: k, direction: d, offsets: func(w *worker, limit int64) []int64 {
-					return w.valleys[d].pass(h.directions[d].named(k), limit)
+				if ahead {
+					prefix = "ahead-" + prefix
+				}
+				out = append(out, pass{name: prefix + name, order: k, direction: d, ahead: ahead, offsets: func(w *worker, limit int64) []int64 {
+					return h.pass(w, d, h.directions[d].named(k), ahead, limit)
 				}})
 			}
 		}
-		if len(h.p.items) <= firstFitLimit {
+		if n <= firstFitLimit && (n <= smallLimit || k < 4) {
 			out = append(out, h.firstFitPass(k))
 		}
 	}
@@ -115,7 +124,7 @@ func (h *portfolio) hintPasses() []pass {
 		out = append(out, pass{name: "first-fit/hints", order: -1, offsets: func(*worker, int64) []int64 { return h.p.firstFit(keys) }})
 	}
 	if h.p.isArcs {
-		out = append(out, pass{name: "valley/hints", order: -1, offsets: func(w *worker, limit int64) []int64 { return w.valleys[0].pass(keys, limit) }})
+		out = append(out, pass{name: "valley/hints", order: -1, offsets: func(w *worker, limit int64) []int64 { return h.pass(w, 0, keys, false, limit) }})
 	}
 	return out
 }
@@ -183,12 +192,12 @@ func (h *portfolio) run(passes []pass) {
 	h.best.Passes += min(hit+1, len(passes))
 	for _, p := range passes[:min(hit+1, len(passes))] {
 		if p.blend != nil && p.arena > 0 && (h.blend == nil || p.arena < h.blendArena) {
-			h.blend, h.blendArena, h.blendSeed, h.blendDirection = p.blend, p.arena, p.seed, p.direction
+			h.blend, h.blendArena, h.blendSeed, h.blendDirection, h.blendAhead = p.blend, p.arena, p.seed, p.direction, p.ahead
 		}
 	}
 	if at >= 0 {
 		if passes[at].order >= 0 {
-			h.order, h.direction = passes[at].order, passes[at].direction
+			h.order, h.direction, h.ahead = passes[at].order, passes[at].direction, passes[at].ahead
 		}
 		h.take(passes[at].name, best.offsets)
 	}
@@ -230,14 +239,14 @@ func (h *portfolio) blends() {
 		tries = max(min(300, 4_000_000/len(s.p.items)), 9)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	draw := func(count int, from func() (blend, int)) {
+	draw := func(count int, from func() (w blend, direction int, ahead bool)) {
 		var passes []pass
 		for range count {
-			w, d := from()
+			w, d, ahead := from()
 			seed := rng.Uint64()
-			passes = append(passes, pass{name: [2]string{"blend", "blend-backward"}[d], order: -1, direction: d, blend: &w, seed: seed,
+			passes = append(passes, pass{name: [2]string{"blend", "blend-backward"}[d], order: -1, direction: d, ahead: ahead, blend: &w, seed: seed,
 				offsets: func(wk *worker, limit int64) []int64 {
-					return wk.valleys[d].pass(h.directions[d].blended(w, seed, wk.keys), limit)
+					return h.pass(wk, d, h.directions[d].blended(w, seed, wk.keys), ahead, limit)
 				}})
 		}
 		h.run(passes)
@@ -250,9 +259,9 @@ func (h *portfolio) blends() {
 		draws, generations = 4, 1
 	}
 	for left := tries * 2 / 3; left > 0 && !enough(); left -= draws + generations*generation {
-		draw(draws, func() (blend, int) { k++; return drawBlend(rng), k % 2 })
+		draw(draws, func() (blend, int, bool) { k++; return drawBlend(rng), k % 2, k/2%2 == 0 })
 		for g := 0; g < generations && h.blend != nil && !enough(); g++ {
-			draw(generation, func() (blend, int) { return h.blend.near(rng), h.blendDirection })
+			draw(generation, func() (blend, int, bool) { return h.blend.near(rng), h.blendDirection, h.blendAhead })
 		}
 	}
 	if !enough() {

@@ -346,5 +346,7 @@ func (p *problem) mirror() *problem {
 		it.start = ((p.sections-it.end)%p.sections + p.sections) % p.sections
 		it.end = it.start + life
 	}
+	m.load = slices.Clone(p.load)
+	slices.Reverse(m.load)
 	return &m
 }

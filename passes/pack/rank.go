@@ -29,7 +29,7 @@ func (r *ranker) mirrored(m *problem) *ranker {
 }
 
 // names are the orders that win in turn on training-like problems.
-var names = [...]string{"first-born", "load-life", "load-birth", "load-area", "end", "last-born", "life", "size", "area"}
+var names = [...]string{"first-born", "load-life", "end", "load-birth", "load-area", "last-born", "life", "size", "area"}
 
 // named is the k-th of the named orders, as places.
 func (r *ranker) named(k int) []int32 {

@@ -13,11 +13,17 @@ import (
 //	floor 3 |##|        |##|          |##|        |##|
 //	floor 2 |##|        |##|    ->    |##|aaa|    |##|   item a covers a part of the valley: two runs now
 //	floor 1 |##|________|##|          |##|aaa|____|##|
+//
+// A pass may look ahead: into the valley goes the best-ranked item that covers its tightest section, the one under which most bytes still wait,
+// so that what is wasted falls on sections that have room to spare. All sections of a valley have the same floor, so the tightest one is where
+// floor and waiting bytes together are closest to the arena's height: the rule of choice of the exact search, without its backtracking.
 
 // ring is what every pass over a problem in one direction of time shares.
 type ring struct {
 	items     []item
 	sections  int32
+	load      []int64 // by section
+	loss      int64   // the most that rounding adds to an item
 	order     []int32 // item of leaf: by start
 	leaf      []int32 // leaf of item
 	firstLeaf []int32 // by section: the first leaf that starts there or later
@@ -26,9 +32,10 @@ type ring struct {
 
 func newRing(p *problem) *ring {
 	n := len(p.items)
-	g := &ring{items: p.items, sections: p.sections, order: make([]int32, n), leaf: make([]int32, n), firstLeaf: make([]int32, p.sections+1), size: 1}
+	g := &ring{items: p.items, sections: p.sections, load: p.load, order: make([]int32, n), leaf: make([]int32, n), firstLeaf: make([]int32, p.sections+1), size: 1}
 	for i := range p.items {
 		g.firstLeaf[p.items[i].start]++
+		g.loss = max(g.loss, p.items[i].bytes-p.items[i].raw)
 	}
 	sum := int32(0)
 	for t := range g.firstLeaf {
@@ -64,16 +71,25 @@ type valleys struct {
 	queue   []entry // heap by floor, then start
 	tree    []best
 	offsets []int64
+	waiting loads
+	ahead   bool // the pass looks ahead
 }
 
-// best is, of the unplaced items below a node of the tree, the best rank and the least end.
-type best struct{ rank, end int32 }
+// best is, of the unplaced items below a node of the tree, the best rank, the least end and the largest one.
+type best struct{ rank, end, last int32 }
+
+// none is below a node without items.
+func none() best { return best{never, never, 0} }
 
 const never = int32(1) << 30
 
-// pass places every item, or gives up with nil when one ends above the limit. The result is overwritten by the next pass. Needs: p.isArcs.
-func (v *valleys) pass(keys []int32, limit int64) []int64 {
-	v.keys = keys
+// pass places every item, or gives up with nil when one ends above the limit or, with a look ahead, must. The result is overwritten by the next pass.
+// Needs: p.isArcs.
+func (v *valleys) pass(keys []int32, ahead bool, limit int64) []int64 {
+	v.keys, v.ahead = keys, ahead
+	if ahead {
+		v.waiting.fill(v.load)
+	}
 	if v.tree == nil {
 		v.tree, v.offsets = make([]best, 2*v.size), make([]int64, len(v.items))
 	}
@@ -86,13 +102,25 @@ func (v *valleys) pass(keys []int32, limit int64) []int64 {
 		if r.seq != e.seq {
 			continue
 		}
-		i := v.find(r)
+		tight, most := int32(-1), int64(0)
+		if ahead {
+			if tight, most = v.tightest(r); r.floor+most-v.loss > limit {
+				return nil
+			}
+		}
+		i := v.find(r, tight)
 		if i < 0 {
 			v.raise(e.run)
 			continue
 		}
 		v.remove(i)
 		it := &v.items[i]
+		if ahead {
+			v.waiting.take(it.start, min(it.end, v.sections), it.bytes)
+			if it.end > v.sections {
+				v.waiting.take(0, it.end-v.sections, it.bytes)
+			}
+		}
 		at := r.floor
 		if it.align > 1 {
 			at = alignUp(at, it.align)
@@ -107,17 +135,45 @@ func (v *valleys) pass(keys []int32, limit int64) []int64 {
 	return v.offsets
 }
 
-// find is the best-ranked unplaced item inside r, or -1.
-func (v *valleys) find(r *run) int32 {
+// tightest is the section of r over which most bytes wait, counted as r counts, and those bytes.
+func (v *valleys) tightest(r *run) (int32, int64) {
+	s := v.sections
+	if r.end <= s {
+		return v.waiting.most(r.start, r.end)
+	}
+	t, most := v.waiting.most(r.start, s)
+	if other, more := v.waiting.most(0, r.end-s); more > most {
+		t, most = other+s, more
+	}
+	return t, most
+}
+
+// find is the best-ranked unplaced item inside r, of those that cover the section if there are any, or -1. Section -1: no matter which.
+func (v *valleys) find(r *run, section int32) int32 {
+	if section >= 0 {
+		if i := v.inside(r, section); i >= 0 {
+			return i
+		}
+	}
+	return v.inside(r, -1)
+}
+
+// inside is the best-ranked unplaced item inside r that covers the section, or -1. Section -1: no matter which.
+func (v *valleys) inside(r *run, section int32) int32 {
 	s := v.sections
 	if v.live == 1 {
-		i, _ := v.best(0, s, 2*s)
+		i, rank := v.best(0, s, 2*s, section)
+		if section >= 0 { // an item may also reach the section past the turn
+			if j, other := v.best(0, s, 2*s, section+s); other < rank {
+				i = j
+			}
+		}
 		return i
 	}
 	a, e := r.start, r.end
-	i, rank := v.best(a, s, e)
+	i, rank := v.best(a, min(s, e), e, section)
 	if e > s { // the run passes the turn: items that start after it count from the turn again
-		if j, other := v.best(0, s, e-s); other < rank {
+		if j, other := v.best(0, s, e-s, max(section-s, -1)); other < rank && (section < 0 || section >= s) {
 			i = j
 		}
 	}
@@ -268,10 +324,10 @@ func (v *valleys) pop() entry {
 func (v *valleys) plant() {
 	n := len(v.order)
 	for l, i := range v.order {
-		v.tree[v.size+l] = best{v.keys[i], v.items[i].end}
+		v.tree[v.size+l] = best{v.keys[i], v.items[i].end, v.items[i].end}
 	}
 	for l := v.size + n; l < 2*v.size; l++ {
-		v.tree[l] = best{never, never}
+		v.tree[l] = none()
 	}
 	for k := v.size - 1; k > 0; k-- {
 		v.pull(k)
@@ -280,27 +336,29 @@ func (v *valleys) plant() {
 
 func (v *valleys) pull(k int) {
 	a, b := v.tree[2*k], v.tree[2*k+1]
-	v.tree[k] = best{min(a.rank, b.rank), min(a.end, b.end)}
+	v.tree[k] = best{min(a.rank, b.rank), min(a.end, b.end), max(a.last, b.last)}
 }
 
 func (v *valleys) remove(i int32) {
 	k := v.size + int(v.leaf[i])
-	v.tree[k] = best{never, never}
+	v.tree[k] = none()
 	for k /= 2; k > 0; k /= 2 {
 		v.pull(k)
 	}
 }
 
-// best answers: of the unplaced items with start in [lo, hi) and end <= limit, which ranks best? -1 and never: none.
-func (v *valleys) best(lo, hi, limit int32) (int32, int32) {
-	a, b := int(v.firstLeaf[lo]), int(v.firstLeaf[hi])
-	if lo < limit && limit < hi { // what starts at the limit or later ends after it
-		b = int(v.firstLeaf[limit])
+// best answers: of the unplaced items with start in [lo, hi) and end <= limit that cover a section, which ranks best? Section -1: no matter which.
+// -1 and never: none.
+func (v *valleys) best(lo, hi, limit, section int32) (int32, int32) {
+	hi = max(min(hi, limit), lo) // what starts at the limit or later ends after it
+	if section >= 0 {
+		hi = max(min(hi, section+1), lo)
 	}
+	a, b := int(v.firstLeaf[lo]), int(v.firstLeaf[hi])
 	rank, at := never, int32(-1)
 	if b-a <= 8 { // most valleys are small
 		for l := a; l < b; l++ {
-			if t := v.tree[v.size+l]; t.rank < rank && t.end <= limit {
+			if t := v.tree[v.size+l]; t.rank < rank && t.end <= limit && t.end > section {
 				rank, at = t.rank, v.order[l]
 			}
 		}
@@ -316,7 +374,7 @@ func (v *valleys) best(lo, hi, limit int32) (int32, int32) {
 		n--
 		d := stack[n]
 		t := &v.tree[d.k]
-		if d.r <= a || b <= d.l || t.rank >= rank || t.end > limit {
+		if d.r <= a || b <= d.l || t.rank >= rank || t.end > limit || t.last <= section {
 			continue
 		}
 		if d.r-d.l == 1 {

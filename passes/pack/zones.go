@@ -23,7 +23,7 @@ type zoned struct {
 	*ranker
 	all   *problem // in forward time, in which zones are counted
 	rng   *rand.Rand
-	v     *valleys
+	pass  func(keys []int32) []int64
 	keys  []int32 // the best so far, zone by zone
 	next  []int32 // that are tried
 	zones []zone
@@ -37,13 +37,13 @@ func (h *portfolio) zones(tries int) {
 		passes = append(passes, pass{name: fmt.Sprintf("zones-%d", k), order: -1, offsets: func(w *worker, limit int64) []int64 {
 			z := &zoned{all: h.p, rng: rand.New(rand.NewPCG(uint64(k), 7))}
 			z.next = make([]int32, len(h.p.items))
-			d := k % 2
+			d, ahead := k%2, k/2%2 == 0
 			switch {
 			case k%3 == 0 && h.blend != nil:
-				d = h.blendDirection
+				d, ahead = h.blendDirection, h.blendAhead
 				z.ranker, z.keys = h.directions[d], slices.Clone(h.directions[d].blended(*h.blend, h.blendSeed, w.keys))
 			case k%3 == 1 && h.order >= 0:
-				d = h.direction
+				d, ahead = h.direction, h.ahead
 				z.ranker = h.directions[d]
 				z.keys = z.named(h.order)
 				for i, n := range z.keys { // on the scale of blends
@@ -53,7 +53,7 @@ func (h *portfolio) zones(tries int) {
 				z.ranker = h.directions[d]
 				z.keys = slices.Clone(z.blended(drawBlend(z.rng), uint64(k), w.keys))
 			}
-			z.v = w.valleys[d]
+			z.pass = func(keys []int32) []int64 { return h.pass(w, d, keys, ahead, infinite) }
 			return z.walk(h, max(tries/walks, 1))
 		}})
 	}
@@ -62,7 +62,7 @@ func (h *portfolio) zones(tries int) {
 
 // walk varies the zones of the first keys so many times. It returns the best placement.
 func (z *zoned) walk(h *portfolio, tries int) []int64 {
-	offsets := z.v.pass(z.keys, infinite)
+	offsets := z.pass(z.keys)
 	best, high := slices.Clone(offsets), z.all.arena(offsets)
 	z.zones = z.find(offsets, h.target)
 	for range tries {
@@ -71,7 +71,7 @@ func (z *zoned) walk(h *portfolio, tries int) []int64 {
 		}
 		wide := z.widen()
 		z.vary(wide)
-		offsets = z.v.pass(z.next, infinite)
+		offsets = z.pass(z.next)
 		if top := z.all.arena(offsets); top < high {
 			high = top
 			copy(best, offsets)
