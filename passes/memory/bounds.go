@@ -95,14 +95,14 @@ func (m *model) overhead(gaps []baseGap, budget, known, work int64) Bound {
 	if m.p.Lanes != nil {
 		name = jointDeadInput
 	}
-	first := slices.Max(flows)
-	for i, way := range ways {
-		if flows[i] < first-first/4 {
-			continue // far behind already
+	way := ways[0]
+	for i := range ways {
+		if flows[i] > flows[way] {
+			way = ways[i]
 		}
-		if v := m.deadBound(gaps, m.newCover(gaps, budget, way, true), known); v > best.OverheadPicos {
-			best = Bound{OverheadPicos: v, Name: name}
-		}
+	}
+	if v := m.deadBound(gaps, m.newCover(gaps, budget, way, true), budget, known); v > best.OverheadPicos {
+		best = Bound{OverheadPicos: v, Name: name}
 	}
 	return best
 }

@@ -16,9 +16,44 @@ func (m *model) copied(gaps []baseGap, need []int64, way copyWay, dead bool) (sp
 	if l == nil {
 		return 0
 	}
+	reaches, idle, hasTail := m.reaches(gaps, dead)
+	for j, r := range reaches {
+		in, out := r.in, r.out
+		came := min(r.came, r.tail)
+		away := min(in, out) + came
+		switch way {
+		case byMean:
+			away = weighted(in, l.D2HBytesPerSec, out, l.H2DBytesPerSec) + r.tail
+		case byOneLane:
+			away = min(in+came, out+r.kept)
+		}
+		if !dead {
+			away = min(away, r.all)
+		}
+		need[j] -= away + idle
+	}
+	switch {
+	case way == byMean:
+		return weighted(l.H2DBytesPerSec, l.D2HBytesPerSec, 0, l.H2DBytesPerSec)
+	case way == byOneLane || !hasTail:
+		return max(l.D2HBytesPerSec, l.H2DBytesPerSec)
+	}
+	return max(l.D2HBytesPerSec, l.H2DBytesPerSec) + l.H2DBytesPerSec
+}
+
+// reach is how many bytes can be away at a stage in a step without overhead.
+type reach struct {
+	in         int64 // that the lane in carries after the stage
+	out        int64 // that the lane out carries before it, and what the host held anyway
+	came       int64 // that the lane in carries before it
+	tail, kept int64 // persistent values that were used for the last time before it, and those of them that nothing writes
+	all        int64 // whatever may be swapped
+}
+
+// reaches works them out, by stage, and what nothing uses at all.
+func (m *model) reaches(gaps []baseGap, dead bool) (list []reach, idle int64, hasTail bool) {
+	l := m.p.Lanes
 	clean, tail, kept, all := make([]int64, m.n+1), make([]int64, m.n+1), make([]int64, m.n+1), make([]int64, m.n+1)
-	var idle int64 // persistent values that nothing uses
-	hasTail := false
 	for i := range gaps {
 		g := &gaps[i]
 		if g.swap.empty() {
@@ -56,32 +91,53 @@ func (m *model) copied(gaps []baseGap, need []int64, way copyWay, dead bool) (sp
 			}
 		}
 	}
+	list = make([]reach, m.n)
 	var before, c, t, k, a int64
 	for j := range m.n {
 		c, t, k, a = c+clean[j], t+tail[j], k+kept[j], a+all[j]
 		after := m.sum - before - m.p.Ops[j].Picos
-		in, out := carried(after, l.H2DBytesPerSec), carried(before, l.D2HBytesPerSec)+c
-		came := min(carried(before, l.H2DBytesPerSec), t)
-		away := min(in, out) + came
-		switch way {
-		case byMean:
-			away = weighted(in, l.D2HBytesPerSec, out, l.H2DBytesPerSec) + t
-		case byOneLane:
-			away = min(in+came, out+k)
-		}
-		if !dead {
-			away = min(away, a)
-		}
-		need[j] -= away + idle
+		list[j] = reach{in: carried(after, l.H2DBytesPerSec), out: carried(before, l.D2HBytesPerSec) + c, came: carried(before, l.H2DBytesPerSec), tail: t, kept: k, all: a}
 		before += m.p.Ops[j].Picos
 	}
-	switch {
-	case way == byMean:
-		return weighted(l.H2DBytesPerSec, l.D2HBytesPerSec, 0, l.H2DBytesPerSec)
-	case way == byOneLane || !hasTail:
-		return max(l.D2HBytesPerSec, l.H2DBytesPerSec)
+	return list, idle, hasTail
+}
+
+// laneRow is one way to bound what copies keep away at a stage, by the time when overhead occurs: what that leaves to do, and how many bytes per second of
+// overhead in stages up to this one (early) or later (late) the lanes add.
+type laneRow struct {
+	at, stage   int32 // at: which of the stages asked for
+	demand      int64
+	early, late int64
+}
+
+// laneRows lists such ways for some stages, those that leave nothing to do aside. A bytes per second in and B out, they are: what comes back after the stage, with all the
+// tail or with what of it came before; and what left before the stage, with what of the tail nothing writes.
+func (m *model) laneRows(gaps []baseGap, stages []row, budget int64) (rows []laneRow) {
+	need := m.opBytes(m.liveBytes())
+	l := m.p.Lanes
+	var reaches []reach
+	var idle int64
+	if l != nil {
+		reaches, idle, _ = m.reaches(gaps, true)
 	}
-	return max(l.D2HBytesPerSec, l.H2DBytesPerSec) + l.H2DBytesPerSec
+	for at, s := range stages {
+		add := func(away, early, late int64) {
+			if demand := need[s.stage] - budget - away; demand > 0 {
+				rows = append(rows, laneRow{int32(at), s.stage, demand, early, late})
+			}
+		}
+		if l == nil {
+			add(0, 0, 0)
+			continue
+		}
+		r := reaches[s.stage]
+		add(idle+r.in+r.tail, 0, l.H2DBytesPerSec)
+		if r.came < r.tail {
+			add(idle+r.in+r.came, l.H2DBytesPerSec, l.H2DBytesPerSec)
+		}
+		add(idle+r.out+r.kept, l.D2HBytesPerSec, 0)
+	}
+	return rows
 }
 
 // copyWay is a way to bound what copies keep away by a linear function of the overhead.

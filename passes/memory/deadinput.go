@@ -2,8 +2,6 @@ package memory
 
 import (
 	"math/big"
-	"math/bits"
-	"slices"
 )
 
 // The dead-input bound knows what the interval flow does not: to run an op again one needs its operands. At prices y_p of a byte at stage p, a value v that is off the device at
@@ -17,59 +15,38 @@ import (
 //	again(u,p)  -> needed(w,p)             for the operands w of u that are dead at p
 //
 // Every plan makes such a choice, at a cost of at most its own. The best choice is a minimum cut; any flow bounds it from below. So any prices and any flow give a certified
-// bound: prices times demand, less all gains, plus the flow. Capacities are rounded down. Prices come from the interval flow and follow subgradients.
+// bound: prices times demand, less all gains, plus the flow. Capacities are rounded down. Prices come from the interval flow and follow deflected subgradients
+// (Camerini, Fratta and Maffioli 1975) with the step of Polyak.
 //
-// With lanes the bytes on the host count as held: a plan with swaps is one without on a device that is larger, stage by stage, by what copies can keep away (copied).
+// With lanes the bytes on the host count as held: a plan with swaps is one without on a device that is larger, stage by stage, by what copies can keep away. There are several
+// ways to bound that (laneRows), each with prices of its own, and each has the lanes carry more during overhead, be it before the stage or after it. So a picosecond of overhead in
+// stage s costs 1 less what its copies are worth to the stages that they serve: a rerun costs the least of that over the stages where it may be. Where copies are worth more than
+// the time, waiting would pay; no plan that is better than a known one waits longer than that one, which limits the loss.
 
 // cutUnits is how many units of the flow make a picosecond.
 const cutUnits = 16
 
 type deadInputs struct {
-	m         *model
-	gaps      []baseGap
-	rows      []row
-	unit      int64
-	speed     int64
-	lastEvent []int32 // by value: its last event in the plan without recompute; n if it never dies
-	prices    []int64 // by row
-	worth     int64   // of a picosecond of reruns, of 2^30
-
-	net    *cutNet
-	gains  big.Int // of all absences, in price units
-	direct int64   // flow of gaps that need no dead operand
-	absent []absence
-	needs  map[needKey]need
-	agains map[int32]int32 // by value: node of being made again after its last event
+	m      *model
+	rows   []laneRow
+	unit   int64
+	prices []int64 // by row
+	net    *deadNet
+	spot   []int64 // by stage of the net: prices of its rows together
+	worth  worths
+	most   int64 // overhead of the plans that the bound need not speak of
 }
-
-// absence is a node for a value that is absent at a row; the node of a gap without dead operands is -1, and gone says what is best.
-type absence struct {
-	value, row, node int32
-	gone             bool
-}
-
-type needKey struct{ value, row int32 }
-
-// need is the node of a dead operand that is needed at a row, and the arc that pays for holding it.
-type need struct{ node, again int32 }
 
 // deadBound improves on the interval flow of c within some rounds; target is the overhead of a known plan, or 0.
-func (m *model) deadBound(gaps []baseGap, c *cover, target int64) int64 {
-	d := &deadInputs{m: m, gaps: gaps, unit: c.unit, speed: c.speed, lastEvent: make([]int32, len(m.p.Values))}
-	for v := range m.p.Values {
-		x := &m.p.Values[v]
-		d.lastEvent[v] = x.Def
-		if r := m.readers[v]; len(r) > 0 {
-			d.lastEvent[v] = r[len(r)-1]
-		}
-		if m.endless[v] || x.Persistent {
-			d.lastEvent[v] = m.n
-		}
+func (m *model) deadBound(gaps []baseGap, c *cover, budget, target int64) int64 {
+	if len(c.rows) == 0 {
+		return 0
 	}
-	// Few rows do: neighbours say the same. Prices of those left out move to the next one that stays.
+	// Few stages do: neighbours say the same. Prices of those left out move to the next one that stays.
 	count := max(12, min(64, 400000/(len(gaps)+1)))
 	stride := max(1, (len(c.rows)+count-1)/count)
-	var demand []int64
+	var stages []row
+	var spot []float64
 	for from := 0; from < len(c.rows); from += stride {
 		best, sum := from, int64(0)
 		for k := from; k < min(from+stride, len(c.rows)); k++ {
@@ -78,217 +55,192 @@ func (m *model) deadBound(gaps []baseGap, c *cover, target int64) int64 {
 				best = k
 			}
 		}
-		d.rows = append(d.rows, c.rows[best])
-		demand = append(demand, c.demand[best])
-		d.prices = append(d.prices, min(sum, 1<<40))
+		stages = append(stages, c.rows[best])
+		spot = append(spot, float64(min(sum, 1<<40)))
 	}
-	rounds := max(6, min(60, 4000000/(len(gaps)*len(d.rows)+1)))
-	best, theta := int64(0), 1.0
-	at, bestAt := make([]float64, len(d.prices)), make([]float64, len(d.prices))
-	for k, p := range d.prices {
-		at[k] = float64(p)
+	d := &deadInputs{m: m, unit: c.unit, rows: m.laneRows(gaps, stages, budget), net: m.newDeadNet(gaps, stages), spot: make([]int64, len(stages))}
+	d.prices = make([]int64, len(d.rows))
+	aim := float64(target)
+	if target == 0 {
+		aim = float64(m.sum)
 	}
-	copy(bestAt, at)
-	if c.speed > 0 { // prices of the flow may be worth more than the lanes; a part of them is not
-		start, whole := int64(-1), slices.Clone(d.prices)
-		for part := 16; part > 0; part -= 3 {
-			trial := make([]float64, len(at))
-			for k := range trial {
-				trial[k] = float64(whole[k] * int64(part) / 16)
-			}
+	d.most = int64(aim)
+	best := int64(0)
+	at, bestAt := make([]float64, len(d.rows)), make([]float64, len(d.rows))
+	start := int64(-1)
+	for _, split := range []bool{false, true} {
+		for part := 16; part > 0; part -= 3 { // prices of the flow may be worth more than the lanes; a part of them is not
+			trial := d.start(spot, float64(part)/16, split)
 			d.setPrices(trial)
-			if value, ok := d.value(demand); ok && value > start {
+			if value, ok := d.value(); ok && value > start {
 				start = value
-				copy(at, trial)
+				copy(bestAt, trial)
 			}
-		}
-		copy(bestAt, at)
-		d.setPrices(at)
-	}
-	stalled := 0
-	for range rounds {
-		value, ok := d.value(demand)
-		if ok && value > best {
-			best, stalled = value, 0
-			copy(bestAt, at)
-		} else if stalled++; stalled >= 4 {
-			theta, stalled = theta/2, 0
-			copy(at, bestAt)
-			d.setPrices(at)
-			if value, ok = d.value(demand); !ok {
+			if m.p.Lanes == nil {
 				break
 			}
 		}
-		// The step of Polyak towards the known plan, or a little above what there is.
-		slope := d.slope(demand)
-		var norm float64
-		for _, s := range slope {
-			norm += float64(float64(s) * float64(s))
+		if m.p.Lanes == nil {
+			break
 		}
-		aim := float64(target)
+	}
+	best = max(0, start)
+	copy(at, bestAt)
+	way := make([]float64, len(at))
+	stalled, theta := 0, 1.0
+	for range d.rounds() {
+		d.setPrices(at)
+		value, ok := d.value()
+		if ok && value > best {
+			best, stalled = value, 0
+			copy(bestAt, at)
+		} else if stalled++; stalled >= 20 || !ok {
+			theta, stalled = theta/2, 0
+			copy(at, bestAt)
+			clear(way)
+			d.setPrices(at)
+			if value, ok = d.value(); !ok {
+				break
+			}
+		}
 		if target == 0 {
 			aim = float64(best)*1.05 + float64(m.sum)/1000
 		}
-		if norm == 0 || aim <= float64(value) {
+		if aim <= float64(value) {
+			break
+		}
+		slope := d.slope()
+		var along, length, norm float64
+		for k, s := range slope {
+			along += float64(s * way[k])
+			length += float64(way[k] * way[k])
+		}
+		keep := 0.0
+		if along < 0 {
+			keep = float64(-1.5*along) / length
+		}
+		for k, s := range slope {
+			way[k] = s + float64(keep*way[k])
+			norm += float64(way[k] * way[k])
+		}
+		if norm == 0 {
 			break
 		}
 		step := float64(theta*(aim-float64(value))) / norm * float64(d.unit)
 		for k := range at {
-			at[k] = max(0, at[k]+float64(step*float64(slope[k])))
+			at[k] = max(0, at[k]+float64(step*way[k]))
 		}
-		d.setPrices(at)
 	}
 	return best
 }
 
+// rounds is how many the size of the network allows.
+func (d *deadInputs) rounds() int {
+	return max(12, min(300, 12000000/(len(d.net.net.to)+len(d.net.direct)+1)))
+}
+
+// start shares the prices of stages among their rows: all for the one that leaves the most to do, or split by the lanes' speeds so that overhead counts the same at all times.
+func (d *deadInputs) start(spot []float64, part float64, split bool) []float64 {
+	at := make([]float64, len(d.rows))
+	for k := 0; k < len(d.rows); {
+		end, high, sum := k, k, 0.0
+		for ; end < len(d.rows) && d.rows[end].at == d.rows[k].at; end++ {
+			if d.rows[end].demand > d.rows[high].demand {
+				high = end
+			}
+			sum += 1 / float64(max(1, d.rows[end].early+d.rows[end].late))
+		}
+		price := spot[d.rows[k].at] * part
+		for i := k; i < end; i++ {
+			if split {
+				at[i] = price / float64(max(1, d.rows[i].early+d.rows[i].late)) / sum
+			} else if i == high {
+				at[i] = price
+			}
+		}
+		k = end
+	}
+	return at
+}
+
 func (d *deadInputs) setPrices(at []float64) {
+	clear(d.spot)
 	for k := range at {
 		d.prices[k] = int64(min(at[k], 1<<40))
+		d.spot[d.rows[k].at] += d.prices[k]
 	}
 }
 
-// value is the certified bound at the present prices; false if they are worth more than the lanes.
-func (d *deadInputs) value(demand []int64) (int64, bool) {
-	var sum, x, y big.Int
-	for _, p := range d.prices {
-		sum.Add(&sum, x.SetInt64(p))
-	}
+// value is the certified bound at the present prices; false if copies are worth so much that it says nothing.
+func (d *deadInputs) value() (int64, bool) {
+	var total, x, y big.Int
 	scale := new(big.Int).Mul(big.NewInt(d.unit), big.NewInt(1e12))
-	worth := new(big.Int).Sub(scale, sum.Mul(&sum, y.SetInt64(d.speed)))
-	if worth.Sign() < 0 {
-		d.absent = nil
-		return 0, false
+	carry := make([]big.Int, len(d.spot)+1) // by segment: what the copies of a picosecond are worth; differences first
+	for k, r := range d.rows {
+		price := d.prices[k]
+		total.Add(&total, x.Mul(x.SetInt64(price), y.SetInt64(r.demand)))
+		carry[0].Add(&carry[0], x.Mul(x.SetInt64(price), y.SetInt64(r.early)))
+		carry[r.at+1].Add(&carry[r.at+1], x.Mul(x.SetInt64(price), y.SetInt64(r.late-r.early)))
 	}
-	d.worth = worth.Lsh(worth, 30).Div(worth, scale).Int64()
-	d.build()
-	flow := d.direct + d.net.maximise()
-	total := new(big.Int).Neg(&d.gains)
-	for k, p := range d.prices {
-		total.Add(total, x.Mul(x.SetInt64(p), y.SetInt64(demand[k])))
+	of := make([]int64, len(carry))
+	least := int64(0)
+	for q := range carry {
+		if q > 0 {
+			carry[q].Add(&carry[q], &carry[q-1])
+		}
+		x.Sub(scale, &carry[q])
+		x.Lsh(&x, 30).Div(&x, scale) // rounded down
+		if !x.IsInt64() || x.Int64() < -1<<40 {
+			return 0, false
+		}
+		of[q] = x.Int64()
+		least = min(least, of[q])
 	}
-	total.Mul(total, x.SetInt64(cutUnits))
-	total.Add(total, x.Mul(x.SetInt64(flow), y.SetInt64(d.unit)))
-	whole := x.Mul(y.SetInt64(d.unit), big.NewInt(cutUnits))
-	total.Add(total, whole).Sub(total, big.NewInt(1))
-	total.Div(total, whole)
+	d.worth = newWorths(of)
+	flow := d.net.flow(d.spot, d.unit, &d.worth)
+	for k, bytes := range d.net.bytes {
+		total.Sub(&total, x.Mul(x.SetInt64(d.spot[k]), y.SetInt64(bytes)))
+	}
+	total.Mul(&total, x.SetInt64(cutUnits))
+	total.Add(&total, x.Mul(x.SetInt64(flow), y.SetInt64(d.unit)))
+	whole := new(big.Int).Mul(big.NewInt(d.unit), big.NewInt(cutUnits))
+	if least < 0 {
+		x.Mul(x.SetInt64(d.most), y.SetInt64(least))
+		x.Mul(&x, whole)
+		total.Add(&total, x.Rsh(&x, 30)) // rounded down
+	}
+	total.Add(&total, whole).Sub(&total, big.NewInt(1))
+	total.Div(&total, whole)
 	if !total.IsInt64() {
 		return 0, false
+	}
+	if least < 0 {
+		return min(total.Int64(), d.most), true
 	}
 	return total.Int64(), true
 }
 
-// pay is the price of bytes at row k in units of the flow, rounded down.
-func (d *deadInputs) pay(k int32, bytes int64) int64 {
-	hi, lo := bits.Mul64(uint64(d.prices[k]), uint64(bytes)*cutUnits)
-	if hi >= uint64(d.unit) {
-		return noLimit / 1024
-	}
-	q, _ := bits.Div64(hi, lo, uint64(d.unit))
-	return int64(min(q, noLimit/1024))
-}
-
-// time is what picos of reruns cost in units of the flow, rounded down.
-func (d *deadInputs) time(picos int64) int64 {
-	hi, lo := bits.Mul64(uint64(picos)*cutUnits, uint64(d.worth))
-	return int64(hi<<34 | lo>>30)
-}
-
-// build makes the network of the present prices.
-func (d *deadInputs) build() {
-	d.net, d.absent, d.direct = newCutNet(), d.absent[:0], 0
-	d.needs, d.agains = map[needKey]need{}, map[int32]int32{}
-	d.gains.SetInt64(0)
-	var x, y big.Int
-	for i := range d.gaps {
-		g := &d.gaps[i]
-		if g.rerun.empty() {
-			continue
-		}
-		def, bytes := d.m.p.Values[g.value].Def, d.m.p.Values[g.value].Bytes
-		first := len(d.absent)
-		node, pays, dead := int32(-1), int64(0), false
-		for k := range int32(len(d.rows)) {
-			p := d.rows[k].stage
-			if p < g.rerun.from || p >= g.rerun.to || d.prices[k] == 0 || p >= d.m.last[def] {
-				continue
-			}
-			d.absent = append(d.absent, absence{g.value, k, -1, false})
-			d.gains.Add(&d.gains, x.Mul(x.SetInt64(d.prices[k]), y.SetInt64(bytes)))
-			pays += d.pay(k, bytes)
-			for _, u := range d.m.in[def] {
-				dead = dead || d.lastEvent[u] < p
+// slope is how the bound changes with the price of each row: demand, less what the best choice takes away, plus what it holds, less what the lanes carry in its overhead.
+func (d *deadInputs) slope() []float64 {
+	bytes, picos := d.net.chosen(d.spot, d.unit, &d.worth)
+	if last := d.worth.least[0][len(picos)-1]; d.worth.of[last] < 0 {
+		for q, w := range d.worth.of {
+			if w < 0 {
+				picos[q] = 0
 			}
 		}
-		cost := d.time(g.picos)
-		if !dead {
-			d.direct += min(pays, cost)
-			for j := first; j < len(d.absent); j++ {
-				d.absent[j].gone = pays > cost
-			}
-			continue
-		}
-		node = d.net.node()
-		d.net.arc(node, cutSink, cost)
-		for j := first; j < len(d.absent); j++ {
-			a := &d.absent[j]
-			a.node = d.net.node()
-			d.net.arc(cutSource, a.node, d.pay(a.row, bytes))
-			d.net.arc(a.node, node, noLimit)
-			d.operands(a.node, def, a.row)
-		}
+		picos[last] = d.most
 	}
-}
-
-// operands makes node depend on the dead operands of op j at row k.
-func (d *deadInputs) operands(node, j, k int32) {
-	for _, u := range d.m.in[j] {
-		if d.lastEvent[u] < d.rows[k].stage && d.m.p.Values[u].Bytes > 0 {
-			d.net.arc(node, d.needed(u, k), noLimit)
-		}
+	var all int64
+	before := make([]int64, len(picos)) // by stage: in its segment and those before
+	for q, p := range picos {
+		all += p
+		before[q] = all
 	}
-}
-
-// needed is the node that says that u is needed at row k.
-func (d *deadInputs) needed(u, k int32) int32 {
-	key := needKey{u, k}
-	if n, ok := d.needs[key]; ok {
-		return n.node
-	}
-	n := need{node: d.net.node(), again: cutSink}
-	x := &d.m.p.Values[u]
-	hold := d.pay(k, x.Bytes)
-	if x.Def < 0 || d.m.last[x.Def] <= d.rows[k].stage {
-		d.net.arc(n.node, cutSink, hold)
-		d.needs[key] = n
-		return n.node
-	}
-	n.again = d.net.node()
-	d.needs[key] = n
-	d.net.arc(n.node, n.again, hold)
-	all, ok := d.agains[u]
-	if !ok {
-		all = d.net.node()
-		d.agains[u] = all
-		d.net.arc(all, cutSink, d.time(d.m.share(u)))
-	}
-	d.net.arc(n.again, all, noLimit)
-	d.operands(n.again, x.Def, k)
-	return n.node
-}
-
-// slope is how the bound changes with the price at each row: demand, less what the best choice takes away, plus what it holds. needs: value.
-func (d *deadInputs) slope(demand []int64) []int64 {
-	slope := slices.Clone(demand)
-	for i := range d.absent {
-		a := &d.absent[i]
-		if a.gone || a.node >= 0 && d.net.level[a.node] >= 0 {
-			slope[a.row] -= d.m.p.Values[a.value].Bytes
-		}
-	}
-	for key, n := range d.needs { // a sum: the order does not matter
-		if d.net.level[n.node] >= 0 && d.net.level[n.again] < 0 {
-			slope[key.row] += d.m.p.Values[key.value].Bytes
-		}
+	slope := make([]float64, len(d.rows))
+	for k, r := range d.rows {
+		early := before[r.at]
+		slope[k] = float64(r.demand-bytes[r.at]) - float64(float64(early)*float64(r.early)/1e12) - float64(float64(all-early)*float64(r.late)/1e12)
 	}
 	return slope
 }

@@ -36,7 +36,7 @@
 //	laneseed.go                     seeds of plans with swaps: lanes at a price, copies placed once per plan
 //	minimum.go exact.go solve.go    the peak-minimiser, exact on small problems; the order of events of Solve
 //	gaps.go bounds.go copied.go flow.go covering.go  certified bounds: op degree, interval flow, the same with lanes, interval cover
-//	deadinput.go cut.go             the bound that knows that reruns need operands: a minimum cut at subgradient prices
+//	deadinput.go deadnet.go cut.go  the bound that knows that reruns need operands: a minimum cut at subgradient prices
 //
 // # Invariants
 //
