@@ -43,7 +43,7 @@ func (m *model) deadBound(gaps []baseGap, c *cover, budget, target int64) int64 
 		return 0
 	}
 	// Few stages do: neighbours say the same. Prices of those left out move to the next one that stays.
-	count := max(12, min(64, 400000/(len(gaps)+1)))
+	count := max(12, min(64, 400000/(len(gaps)+1)), min(112, 30000/(len(gaps)+1)))
 	stride := max(1, (len(c.rows)+count-1)/count)
 	var stages []row
 	var spot []float64
@@ -136,7 +136,7 @@ func (m *model) deadBound(gaps []baseGap, c *cover, budget, target int64) int64 
 
 // rounds is how many the size of the network allows.
 func (d *deadInputs) rounds() int {
-	return max(12, min(300, 12000000/(len(d.net.net.to)+len(d.net.direct)+1)))
+	return max(12, min(1000, 16000000/(len(d.net.net.to)+len(d.net.direct)+1)))
 }
 
 // start shares the prices of stages among their rows: all for the one that leaves the most to do, or split by the lanes' speeds so that overhead counts the same at all times.
