@@ -29,6 +29,9 @@ func (s *search) newPortfolio() *portfolio {
 	h := &portfolio{search: s, order: -1, target: s.target}
 	if s.capacity == 0 { // what is missing to the grain is left to the exact search
 		h.target += s.p.grain - 1
+		if s.options.Enough == 0 && len(s.p.items) > largeLimit {
+			h.target = max(h.target, s.best.BoundBytes+s.best.BoundBytes/largeEnough)
+		}
 	}
 	h.directions[0] = newRanker(s.p)
 	if s.p.isArcs {
@@ -209,6 +212,9 @@ const smallLimit = 1500
 
 // largeLimit is the number of items above which a pass takes about a second, and sorting for a named order half of that.
 const largeLimit = 300_000
+
+// largeEnough is the default of Options.Enough above largeLimit.
+const largeEnough = 1000
 
 // place runs everything: named orders; the exact search, which for small problems does more than other orders; blends of the features of the named
 // orders drawn at random, then blends near the best one, then zones.

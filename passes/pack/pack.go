@@ -45,7 +45,7 @@ type Options struct {
 	Tries   int   // random orders tried by the heuristics after the fixed ones; 0: a default by size; < 0: none
 	Nodes   int64 // nodes of the exact search; 0: a default by size; < 0: none
 	Workers int   // goroutines; 0: one
-	Enough  int64 // > 0: without a capacity, an arena that exceeds the bound by at most a share of 1/Enough ends the search
+	Enough  int64 // > 0: without a capacity, an arena that exceeds the bound by at most a share of 1/Enough ends it; 0: 1000 above 300,000 buffers, else the bound alone
 }
 
 // Status tells what a result proves.
