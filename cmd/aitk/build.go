@@ -50,6 +50,9 @@ func (b *builder) build() (*plan.Plan, error) {
 			return nil, err
 		}
 	}
+	if err := b.resumeFormats(); err != nil {
+		return nil, err
+	}
 	if err := b.prepare(); err != nil || b.lastPass {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"aitk/ir/plan"
 	"aitk/passes"
+	"aitk/runtime/train/checkpoint"
 )
 
 // Formats that --quantize leaves to the planner (auto) are chosen together with the plan where there is a budget: the planner tries rungs of the ladder that
@@ -37,6 +38,51 @@ func (b *builder) trial(unread bool, change func(*call) error) (t *builder, done
 		return nil, nil, err
 	}
 	return t, c.close, nil
+}
+
+// resumeFormats appends the formats that the run of --resume chose, so that auto means the same bits under every budget. Where that run was given other settings
+// than this one nothing is appended; resuming then says what differs.
+func (b *builder) resumeFormats() error {
+	if b.c.resume == "" || b.unread || !b.c.passes.HasAuto() {
+		return nil
+	}
+	ck, err := b.c.openCheckpoint()
+	if err != nil {
+		return err
+	}
+	chosen, err := formatsOf(&ck.Manifest, b.c.passes.Quantize)
+	if err := errors.Join(err, ck.Close()); err != nil {
+		return err
+	}
+	if len(chosen) > 0 {
+		b.c.passes.Quantize = append(slices.Clone(b.c.passes.Quantize), chosen...)
+		b.choose("formats", fmt.Sprintf("those of the run that is resumed, for %d weights", len(chosen)), "chosen when it began: results must not depend on the budget of today")
+	}
+	return nil
+}
+
+// formatsOf are the specs that a run added to those that it was asked for, nil where it was asked for others.
+func formatsOf(m *checkpoint.Manifest, asked []passes.QuantizeSpec) ([]passes.QuantizeSpec, error) {
+	var all []passes.QuantizeSpec
+	for _, s := range m.Settings {
+		if s.Key != "quantize" {
+			continue
+		}
+		q, err := passes.ParseQuantize(s.Value)
+		if err != nil {
+			return nil, fmt.Errorf("checkpoint of step %d: %w", m.Step, err)
+		}
+		all = append(all, q)
+	}
+	if len(all) < len(asked) {
+		return nil, nil
+	}
+	for i, q := range asked {
+		if q.String() != all[i].String() {
+			return nil, nil
+		}
+	}
+	return all[len(asked):], nil
 }
 
 // rungTried is what a plan with part of the ladder came to.
@@ -82,7 +128,7 @@ func (b *builder) chooseFormats() error {
 		}
 	}
 	done()
-	if len(weights) == 0 {
+	if len(weights) == 0 || b.c.resume != "" { // a run that goes on has its formats
 		return nil
 	}
 	ladder := passes.NewLadder(weights)
