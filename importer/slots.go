@@ -40,6 +40,9 @@ func (w *weights) slots(name string) slots {
 			switch domainOf(n.GetDomain()) {
 			case "":
 			case "com.microsoft":
+				if n.GetOpType() == "QuantizeLinear" || n.GetOpType() == "DequantizeLinear" {
+					break
+				}
 				out.take(n, fusedLeaf(n.GetOpType(), u.operand), true)
 				continue
 			default:
@@ -63,7 +66,8 @@ func (w *weights) slots(name string) slots {
 // moves tells ops through which a weight is still that weight.
 func moves(op string, operand int) bool {
 	switch op {
-	case "Identity", "Transpose", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Expand", "Cast", "CastLike", "Slice", "Split":
+	case "Identity", "Transpose", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Expand", "Cast", "CastLike", "Slice", "Split",
+		"QuantizeLinear", "DequantizeLinear": // training aware of quantization rounds the weight on its way, and trains it
 		return operand == 0
 	case "Concat":
 		return true
