@@ -257,7 +257,7 @@ func (c *compiler) least() (*candidate, error) {
 // The step alone chooses where parameters live between programs. Where another program then has too little room, the step is asked for less.
 func (c *compiler) within(budget int64) (*candidate, error) {
 	search := func(p *memory.Problem) (*memory.Solution, error) {
-		return memory.Solve(p, memory.Options{Moves: c.Effort})
+		return memory.Solve(p, memory.Options{Moves: c.Effort, PeakOnly: true})
 	}
 	lim := limits{device: budget, host: c.HostBudgetBytes, swap: c.Swap}
 	for range fitTries {

@@ -299,7 +299,7 @@ func tooManyBytes(space ir.Space, err error) error {
 }
 
 // What is spent on one placement where the quick orders leave a gap: one is made for each candidate. Thousands of buffers are left at a thousandth
-// above the bound, as the search takes the longer the less there is to win.
+// above the bound, as the search takes the longer the less there is to win, and they get fewer nodes by the square, since a node goes through all of them.
 const (
 	packTries   = 60
 	packNodes   = 10_000
@@ -312,7 +312,7 @@ func packArena(buffers []pack.Buffer) (pack.Result, error) {
 	o := pack.Options{Tries: packTries, Nodes: packNodes}
 	if len(buffers) > manyBuffers {
 		o.Enough = enough
-		o.Nodes = packNodes * manyBuffers / int64(len(buffers))
+		o.Nodes = packNodes * manyBuffers / int64(len(buffers)) * manyBuffers / int64(len(buffers))
 	}
 	return pack.Pack(buffers, o)
 }

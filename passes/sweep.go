@@ -95,7 +95,7 @@ func (s *sweeping) search() error {
 		if err := p.checkTimes(); err != nil {
 			return err
 		}
-		plans, err := memory.Sweep(&p.Problem, budgets, memory.Options{Moves: s.Effort})
+		plans, err := memory.Sweep(&p.Problem, budgets, memory.Options{Moves: s.Effort, PeakOnly: try > 0})
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (s *sweeping) around(step *memory.Solution, device int64) (*candidate, erro
 			first = false
 			return step, nil
 		}
-		return memory.Solve(p, memory.Options{Moves: s.Effort})
+		return memory.Solve(p, memory.Options{Moves: s.Effort, PeakOnly: true})
 	}, limits{device: device, host: s.HostBudgetBytes, swap: s.Swap})
 }
 

@@ -67,6 +67,9 @@ func (m *model) priceSeeds(x *search) {
 		if !m.p.Recompute && price < top/2 {
 			break // there is nothing to compare it with
 		}
+		if m.n > manyOps && price < best.price/2 {
+			break // the lanes have become the bottleneck, and every further price makes more of it
+		}
 	}
 	for step := best.price / 4; step > best.price/40; step = step * 2 / 3 {
 		middle := best.price

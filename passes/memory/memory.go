@@ -146,6 +146,9 @@ type Bound struct {
 type Options struct {
 	Moves int64 // search moves, as many as one likes; 0: a default by problem size
 	Seed  uint64
+	// PeakOnly leaves the bound of the overhead out of Solution.Bound: on thousands of ops it takes longer than the search. Whoever solves a problem more than once
+	// asks Bounds at the end.
+	PeakOnly bool
 	// Stop is asked every few hundred moves or less; where it says true the search ends with the best plan so far. A caller that wants to stop after some
 	// seconds reads its clock here. nil: never. Where it is called and how often depends on the problem and the options alone.
 	Stop func() bool

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -90,7 +91,10 @@ func solveFrom(p *Problem, o Options, known []snapshot) (*Solution, snapshot, er
 	if err != nil {
 		return nil, snapshot{}, err
 	}
-	sol.Bound = m.overhead(gaps, budget, sol.StepPicos-m.sum, min(coverWork, 20000+m.moves(o)/5))
+	sol.Bound.Name = noBound
+	if !o.PeakOnly {
+		sol.Bound = m.overhead(gaps, budget, sol.StepPicos-m.sum, min(coverWork, 20000+m.moves(o)/5))
+	}
 	sol.Bound.PeakBytes = floor
 	return sol, plan, nil
 }
@@ -132,24 +136,28 @@ func (m *model) improve(known []snapshot, o Options) snapshot {
 	moves := m.moves(o)
 	x := newSearch(newState(m), budget, o.Seed)
 	x.stop, x.improved = o.Stop, o.Improved
+	large := m.n > manyOps
 	for _, means := range m.seedOptions() {
-		aims := m.aims(budget)
-		if means.swaps && m.n > 1000 {
-			aims = aims[:1] // they take long
+		if means.swaps && large {
+			continue
 		}
-		for _, aim := range aims {
-			s := newState(m)
-			if newGreedy(s, means).reduce(aim, 20*int(m.n)+1000) {
-				s.dropIdle(budget)
-			}
-			x.offer(s)
-		}
+		m.greedySeeds(x, means, m.aims(budget))
 	}
 	m.priceSeeds(x)
+	if large && x.cost == math.MaxInt64 { // those that ask the clock take long, and prices nearly always do better
+		for _, means := range m.seedOptions() {
+			if means.swaps {
+				m.greedySeeds(x, means, []int64{budget})
+			}
+		}
+	}
 	for _, plan := range known {
 		s := newState(m)
 		s.restore(plan)
 		x.offer(s)
+		if large && m.p.Lanes != nil && s.stepPicos() > x.cost+x.cost/4 {
+			continue // thousands of swaps too many to take them back one by one
+		}
 		s.dropIdle(budget)
 		x.offer(s)
 	}
@@ -177,6 +185,20 @@ func (m *model) improve(known []snapshot, o Options) snapshot {
 	last.dropIdle(budget)
 	x.offer(last)
 	return x.best
+}
+
+// manyOps is from how many ops on seeds with lanes are chosen with care: each of them takes a good part of a second.
+const manyOps = 1000
+
+// greedySeeds offers x what the greedy makes of some aims.
+func (m *model) greedySeeds(x *search, means greedyOptions, aims []int64) {
+	for _, aim := range aims {
+		s := newState(m)
+		if newGreedy(s, means).reduce(aim, 20*int(m.n)+1000) {
+			s.dropIdle(x.budget)
+		}
+		x.offer(s)
+	}
 }
 
 // below searches at the marks below the budget, too, in a way that depends on the mark alone, so that neighbouring budgets share what they find there.
