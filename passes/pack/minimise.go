@@ -17,8 +17,8 @@ func (s *search) refine(nodes int64) {
 	target := s.target - l.base
 	for s.ctx.Err() == nil && s.best.Nodes < nodes && len(l.eras) > 0 {
 		e := slices.MaxFunc(l.eras, func(a, b *era) int { return cmp.Compare(a.height, b.height) })
-		if e.height <= target || len(e.items) > exactLimit {
-			break
+		if e.height <= target || len(e.items) > exactLimit || int64(len(e.items)) > nodes-s.best.Nodes {
+			break // each node places one item at most: with fewer nodes than items no placement comes about
 		}
 		m := &minimiser{era: e, x: newExact(s.ctx, e.solids, e.slack), left: nodes - s.best.Nodes}
 		m.minimise(target, s.capacity > 0)
