@@ -183,6 +183,8 @@ type crowdedError struct {
 	program string
 }
 
+func (e *crowdedError) Unwrap() error { return e.InfeasibleError }
+
 func (e *crowdedError) Error() string {
 	return fmt.Sprintf("program %s: %v", e.program, e.InfeasibleError)
 }
