@@ -30,7 +30,7 @@ func (e *FitError) Error() string {
 		s += fmt.Sprintf("; the peak is at %s %s", e.AtOp, at)
 	}
 	if len(e.Alive) > 0 {
-		s += ", where these live:"
+		s += ", where these are the largest that live:"
 		for _, a := range e.Alive {
 			s += fmt.Sprintf("\n  %12d  %-15s %s", a.Bytes, a.Category, a.Name)
 		}

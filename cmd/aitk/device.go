@@ -27,7 +27,7 @@ func (c *call) memoryOptions(profile *cost.Profile) (passes.MemoryOptions, error
 		if profile.MemoryBytes == 0 {
 			return m, usagef("--budget auto is the memory of a card, and profile %s has none: give --gpu NAME or a size", profile.Name)
 		}
-		m.BudgetBytes = profile.MemoryBytes
+		m.BudgetBytes = profile.UsableBytes()
 	}
 	switch c.hostBudget.kind {
 	case sizeBytes:

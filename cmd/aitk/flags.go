@@ -72,7 +72,7 @@ func modelOptions() []option {
 // planOptions say where bytes may lie.
 func planOptions() []option {
 	return []option{
-		{"budget", "SIZE|PERCENT|none|auto", "device memory: 8GiB, 900MB, bytes, percent of the unlimited plan's arena; auto is the memory of the card, with --device cuda what is free on this one (default none)", planning + " solve", false, true,
+		{"budget", "SIZE|PERCENT|none|auto", "device memory: 8GiB, 900MB, bytes, percent of the unlimited plan's arena; auto is 94 % of the memory of the card, what driver and display leave, with --device cuda what is free on this one (default none)", planning + " solve", false, true,
 			sized("budget", func(s *settings) *size { return &s.budget })},
 		{"host-budget", "SIZE|none", "host memory for swapping (default: none on a card; on the cpu, where both are the same memory, swapping is off unless it is given)", planning, false, true,
 			sized("host-budget", func(s *settings) *size { return &s.hostBudget })},

@@ -66,7 +66,10 @@ func WriteSummary(w io.Writer, p *Plan) error {
 	}
 	step := FormatPicos(r.StepPicos)
 	if over := r.Overhead(); over != 0 || r.OverheadBoundPPM != 0 {
-		step += fmt.Sprintf(", %.1f %% over unlimited (at least %.1f %% for this budget)", 100*over, float64(r.OverheadBoundPPM)/1e4)
+		step += fmt.Sprintf(", %.1f %% over unlimited", 100*over)
+		if r.Fits {
+			step += fmt.Sprintf(" (at least %.1f %% for this budget)", float64(r.OverheadBoundPPM)/1e4)
+		}
 	}
 	if r.StallPicos != 0 {
 		step += ", stalled " + FormatPicos(r.StallPicos)

@@ -60,3 +60,9 @@ func GPU(name string) (*Profile, error) {
 func bare(name string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
 }
+
+// UsablePercent is the share of a card's memory that an arena can have: driver, context and display take the rest.
+const UsablePercent = 94
+
+// UsableBytes is the most that an arena can have of the card's memory; 0: not known.
+func (p *Profile) UsableBytes() int64 { return p.MemoryBytes / 100 * UsablePercent }

@@ -168,9 +168,6 @@ func (r *Report) AtBatch(size int64, ctx *passes.Context) {
 	r.Batches = append(r.Batches, Batch{Size: size, PeakBytes: peak, ActivationBytes: peak - persistent})
 }
 
-// usablePercent is the share of a card's memory that an arena can have: driver, context and display take the rest.
-const usablePercent = 94
-
 // Judge fills in the cards, from the report of a plan without a budget.
 func (r *Report) Judge(p *plan.Report, swapped bool) error {
 	r.ArenaBytes, r.MinimumBytes, r.Swapped = p.UnlimitedArenaBytes, p.MinimumBudgetBytes, swapped
@@ -179,7 +176,7 @@ func (r *Report) Judge(p *plan.Report, swapped bool) error {
 		if err != nil {
 			return err
 		}
-		c := Card{Name: name, MemoryBytes: g.MemoryBytes, UsableBytes: g.MemoryBytes / 100 * usablePercent}
+		c := Card{Name: name, MemoryBytes: g.MemoryBytes, UsableBytes: g.UsableBytes()}
 		switch how := "recomputed"; {
 		case r.ArenaBytes <= c.UsableBytes:
 			c.Fits, c.How = "yes", "as it is"

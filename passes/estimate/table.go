@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"aitk/ir/plan"
+	"aitk/passes/cost"
 )
 
 // Write prints the report as tables. Bytes are exact, with a rounded figure beside them.
@@ -49,7 +50,7 @@ func (r *Report) Write(w io.Writer) error {
 	if r.Swapped {
 		means += " and swapping"
 	}
-	_, err := fmt.Fprintf(w, "arena without a budget %s, smallest by %s %s; an arena may take %d %% of a card\n", plan.FormatBytes(r.ArenaBytes), means, plan.FormatBytes(r.MinimumBytes), usablePercent)
+	_, err := fmt.Fprintf(w, "arena without a budget %s, smallest by %s %s; an arena may take %d %% of a card\n", plan.FormatBytes(r.ArenaBytes), means, plan.FormatBytes(r.MinimumBytes), cost.UsablePercent)
 	return err
 }
 
