@@ -5,7 +5,8 @@ the Go code. Needs onnx. python3 testdata/make/weight_bytes.py MODEL.onnx [BLOCK
 The rule: a float initializer of two or more axes and at least 512 elements that MatMul, Gemm or Conv takes as an operand (seen through
 Transpose, Cast, Reshape, Slice, Identity) has 4 bits an element, rounded up to a byte, and a float32 for each block of each row; rows are the
 first axis where the op multiplies by its transpose, else blocks run down the columns. All other weights keep their type. A weight is an initializer
-that stands for something learned: here all floats with at least one axis and two elements.
+that stands for something learned: what lies outside the file, where an exporter put its parameters there, else all floats with at least one axis
+and two elements.
 """
 import sys
 
@@ -48,10 +49,11 @@ def main():
                     return found
         return None
 
+    outside = any(t.data_location == T.EXTERNAL for t in graph.initializer)
     total = packed = 0
     rows = {}
     for t in graph.initializer:
-        if t.data_type not in WIDTH or not t.dims or elems(t) < 2:  # numbers of a formula
+        if t.data_type not in WIDTH or not t.dims or elems(t) < 2 or outside and t.data_location != T.EXTERNAL:  # numbers of a formula
             continue
         size = elems(t) * WIDTH[t.data_type]
         reader = turned_reader(t.name, False) if len(t.dims) >= 2 else None
