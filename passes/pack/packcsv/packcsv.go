@@ -203,6 +203,8 @@ func (h *header) parse(line string) (string, pack.Buffer, error) {
 	case err != nil:
 	case name == "":
 		err = errors.New("id: empty")
+	case strings.Contains(name, "\r"): // Write could not write it
+		err = fmt.Errorf("id: %q holds a line break", name)
 	case start > end:
 		err = fmt.Errorf("lower %d is after upper %d", start, end)
 	case b.Bytes < 0:
