@@ -2,30 +2,11 @@ package memory_test
 
 import (
 	"fmt"
-	"syscall"
 	"testing"
 
 	"aitk/passes/memory"
 	"aitk/passes/memory/networks"
 )
-
-// cpuSeconds is the user time of this process so far.
-func cpuSeconds() float64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return float64(u.Utime.Sec) + float64(u.Utime.Usec)/1e6
-}
-
-// residentMiB is the most memory that this process ever had.
-func residentMiB() float64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return float64(u.Maxrss) / 1024
-}
 
 // report solves p within percent of the unlimited peak and reports overhead, bound and gap in percent of the step's time without either, the share of stalls, user seconds
 // and the process's memory.
