@@ -41,7 +41,7 @@ func trained(t *testing.T, r run) string {
 		law = smallLaw(t, r)
 	}
 	if x.tabled {
-		law += "; tables of the exporter's, limits doubled"
+		law += "; tables of the exporter's, which PyTorch's run does not have"
 	}
 	if len(x.gone) > 0 {
 		x.confessed(t)
